@@ -1,0 +1,3 @@
+//! The launcher is held to what it promises.
+
+mod launcher;
