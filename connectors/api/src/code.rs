@@ -83,6 +83,8 @@ codes! {
     INTERNAL 13 "internal" Runtime "an internal rule was broken: this is a defect of tidegate" "report it with the log; nothing was acknowledged that is not durable"
     OUTPUT_FAILED 14 "output-failed" Runtime "the output cannot be written" "check where the standard output goes"
     NO_SUCH_PIPELINE 15 "no-such-pipeline" Invalid "there is no pipeline of this name" "`tidegate pipeline list` shows the names"
+    NO_SUCH_SOURCE 16 "no-such-source" Invalid "there is no source of this name" "`tidegate slots list` shows the names"
+    INPUT_MALFORMED 17 "input-malformed" Invalid "a line of the input is not a mutation" "a line is {\"kind\":\"upsert\",\"document\":…}, {\"kind\":\"delete\"} or {\"kind\":\"delete-collection\"}, with \"partition_key\" and \"content_type\" where wanted"
 
     SOURCE_UNREACHABLE 101 "source-unreachable" Environment "the source cannot be reached" "check that the server runs and that host, port and firewall are right; the daemon keeps trying"
     SOURCE_AUTHENTICATION 102 "source-authentication" Environment "the source refused the login" "correct user, password or database in the source's url, or pg_hba.conf on the server"
