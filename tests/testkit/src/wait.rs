@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 /// How long a test waits for something that normally takes much less: long enough for a loaded machine with two cores.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-const EVERY: Duration = Duration::from_millis(20);
+/// How often a condition is asked.
+pub const EVERY: Duration = Duration::from_millis(20);
 
 /// Asks `condition` again and again until it gives something, and returns that.
 ///
