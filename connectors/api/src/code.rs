@@ -116,6 +116,7 @@ codes! {
     ENCODING 128 "encoding" Environment "the database has no UTF-8-compatible encoding" "SQL_ASCII databases are refused: dump and restore into UTF8"
     SOURCE_FAILED 129 "source-failed" Runtime "the source answered with an error" "see the server's message"
     SOURCE_SETTING 130 "source-setting" Invalid "the source's settings are not valid" "see the message"
+    ROW_TOO_LARGE 131 "row-too-large" Runtime "a row of the source is larger than the source takes" "make the row smaller, then `tidegate pipeline reset` of every pipeline of the source"
 
     RELAY_WRITE 201 "relay-write" Runtime "the relay cannot be written: nothing was acknowledged" "free disk space or repair the disk; the daemon keeps trying"
     RELAY_CORRUPT 202 "relay-corrupt" Runtime "the relay holds a damaged record" "restore the relay folder, or `tidegate pipeline reset` of the pipelines that have not passed the position"
@@ -125,6 +126,7 @@ codes! {
     RELAY_METADATA 206 "relay-metadata" Runtime "the relay's metadata cannot be read or written" "free disk space or repair the disk; the daemon keeps trying"
     RELAY_FULL 207 "relay-full" Runtime "the relay has reached its limit of bytes: the source is not read on" "let the slowest pipeline catch up, or raise relay.max_bytes"
     CHUNK_MALFORMED 208 "chunk-malformed" Runtime "stored bytes do not fit their format" "restore the data_dir, or `tidegate pipeline reset`"
+    RELAY_READ 209 "relay-read" Runtime "the relay cannot be read" "repair the disk; the daemon keeps trying"
 
     PROGRAM_UNREADABLE 301 "program-unreadable" Environment "the program file cannot be read" "check the path and the file's rights"
     PROGRAM_SYNTAX 302 "program-syntax" Invalid "the program is not one JSON object in UTF-8" "correct the place that is named; `tidegate schema program` prints what is allowed"
