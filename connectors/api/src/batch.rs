@@ -78,7 +78,15 @@ impl Batch {
 
     /// The chunks, in order. Can be asked again; the bytes are the same every time.
     pub fn chunks(&self) -> impl Iterator<Item = Result<MutationChunk>> + '_ {
-        (0..self.chunks.count()).map(|index| self.chunks.read(index))
+        (0..self.chunk_count()).map(|index| self.read_chunk(index))
+    }
+
+    pub(crate) fn chunk_count(&self) -> usize {
+        self.chunks.count()
+    }
+
+    pub(crate) fn read_chunk(&self, index: usize) -> Result<MutationChunk> {
+        self.chunks.read(index)
     }
 
     /// The text that identifies what caused a mutation: opaque, stable over every attempt and process.

@@ -2,7 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::{Mutation, MutationKind};
+use crate::{Batch, Mutation, MutationChunk, MutationKind, Result};
+
+/// A group of a run's mutations holds at most this many,
+pub const MAX_GROUP_MUTATIONS: usize = 4096;
+
+/// and, unless a single chunk is larger, at most this many bytes.
+pub const MAX_GROUP_BYTES: usize = 4 << 20;
 
 /// The folded effect of consecutive mutations: first empty these collections, then write these documents.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,6 +48,57 @@ pub fn fold<'a, T>(mutations: impl IntoIterator<Item = (T, Mutation<'a>)>) -> Fo
     Folded { emptied, last: slots.into_iter().flatten().collect() }
 }
 
+/// Consecutive mutations of a run that are folded and written together, so that a run of any size takes bounded memory.
+#[derive(Debug)]
+pub struct Group<'a> {
+    chunks: Vec<(&'a Batch, MutationChunk)>,
+    mutations: usize,
+    bytes: usize,
+}
+
+impl<'a> Group<'a> {
+    /// The folded effect, each mutation beside the batch that it is of.
+    pub fn folded(&self) -> Folded<'_, &'a Batch> {
+        fold(self.chunks.iter().flat_map(|(batch, chunk)| chunk.mutations().map(|mutation| (*batch, mutation))))
+    }
+
+    fn has_room_for(&self, chunk: &MutationChunk) -> bool {
+        self.mutations + chunk.len() <= MAX_GROUP_MUTATIONS && self.bytes + chunk.bytes().len() <= MAX_GROUP_BYTES
+    }
+
+    fn push(&mut self, batch: &'a Batch, chunk: MutationChunk) {
+        self.mutations += chunk.len();
+        self.bytes += chunk.bytes().len();
+        self.chunks.push((batch, chunk));
+    }
+}
+
+/// The groups of a run, in order; applying one after the other is applying the run.
+///
+/// # Errors
+/// An item is the error of a chunk that cannot be read; nothing follows it.
+pub fn groups<'a>(run: &'a [Batch]) -> impl Iterator<Item = Result<Group<'a>>> + Send + 'a {
+    let mut chunks = run.iter().flat_map(|batch| (0..batch.chunk_count()).map(move |index| (batch, index)));
+    let empty = || Group { chunks: Vec::new(), mutations: 0, bytes: 0 };
+    let mut next = Some(empty());
+    std::iter::from_fn(move || {
+        let mut group = next.take()?;
+        for (batch, index) in chunks.by_ref() {
+            match batch.read_chunk(index) {
+                Err(error) => return Some(Err(error)),
+                Ok(chunk) if group.chunks.is_empty() || group.has_room_for(&chunk) => group.push(batch, chunk),
+                Ok(chunk) => {
+                    let mut following = empty();
+                    following.push(batch, chunk);
+                    next = Some(following);
+                    return Some(Ok(group));
+                }
+            }
+        }
+        (!group.chunks.is_empty()).then_some(Ok(group))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,6 +106,27 @@ mod tests {
     fn upsert<'a>(collection: &'a str, key: &'a str, document: &'a [u8]) -> Mutation<'a> {
         let kind = MutationKind::Upsert { document, content_type: "application/json" };
         Mutation { ordinal: 0, collection, key, partition_key: None, kind }
+    }
+
+    #[test]
+    fn a_run_is_cut_into_groups_that_are_bounded_and_lose_nothing() {
+        let chunk = |first: u32, count: u32| {
+            let mut builder = crate::MutationChunkBuilder::default();
+            for ordinal in first..first + count {
+                builder.push(&Mutation { ordinal, ..upsert("a", &ordinal.to_string(), b"{}") });
+            }
+            builder.finish()
+        };
+        let batch = |position: u64, chunks: Vec<MutationChunk>| {
+            let position = crate::CommitPosition::new(position);
+            let meta = crate::TransactionMeta { xid: 1, position, commit_time_us: 0, changes: 0 };
+            Batch::in_memory(crate::BatchOrigin::Transaction(meta), chunks)
+        };
+        let run =
+            [batch(1, vec![chunk(0, 3000), chunk(3000, 1000)]), batch(2, Vec::new()), batch(3, vec![chunk(5000, 96), chunk(6000, 1)])];
+        let sizes: Vec<usize> = groups(&run).map(|group| group.unwrap().folded().last.len()).collect();
+        assert_eq!(sizes, [4096, 1]);
+        assert_eq!(groups(&[batch(1, Vec::new())]).count(), 0);
     }
 
     #[test]

@@ -18,6 +18,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 pub mod batch;
+pub mod bounds;
 pub mod canonical;
 pub mod change;
 pub mod chunk;
@@ -30,6 +31,7 @@ pub mod hash;
 pub mod identity;
 pub mod lsn;
 pub mod mutation;
+pub mod record;
 pub mod source;
 pub mod table;
 pub mod transform;
@@ -45,6 +47,7 @@ pub use finding::{Finding, Severity};
 pub use identity::{Fingerprint, SourceIdentity};
 pub use lsn::{CommitPosition, Lsn};
 pub use mutation::{Mutation, MutationChunk, MutationChunkBuilder, MutationKind};
+pub use record::PipelineRecord;
 pub use source::{Capture, Captured, Resume, Snapshot, SnapshotSource, Source, SourceStatus};
 pub use table::TableName;
 pub use transform::{OnDrop, Outcome, Outcomes, Poison, Transform, TransformRun, Transformed};
