@@ -1,0 +1,12 @@
+//! The daemon from outside, and what holds over the whole tree.
+
+mod arrows;
+mod bad_input;
+mod crash;
+mod examples;
+mod fan_out;
+mod invariants;
+mod operate;
+mod outage;
+mod poison;
+mod rooms;

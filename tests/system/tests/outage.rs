@@ -1,0 +1,121 @@
+//! Servers go away and come back, disks fill up and are emptied: the daemon says so, keeps trying, and loses nothing.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use tidegate_system_tests::config::Config;
+use tidegate_system_tests::daemon::for_ever_unless;
+use tidegate_system_tests::writers::Writers;
+use tidegate_system_tests::{Kind, PIPELINE, Scene, Shop, Target};
+use tidegate_testkit::{Postgres, Version};
+
+/// A server that the test may kill; it stays for the length of the process, which then stops it.
+fn own_server() -> &'static Postgres {
+    Box::leak(Box::new(Postgres::start(Version::V15)))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_source_is_tried_until_it_is_back() {
+    let server = own_server();
+    let mut scene = Scene::plain(Kind::Sqlite, 500).await;
+    scene.shop = Shop::create(server, 500).await;
+    let config = Config::new(scene.path()).source(&scene.shop).pipeline(PIPELINE, &Shop::TABLES, None, &scene.target);
+    scene.configure(&config);
+    scene.daemon.start();
+    scene.assert_equal().await;
+    server.kill();
+    let source = for_ever_unless(&mut scene.daemon, "the outage is told", async |daemon| source(daemon, "waiting")).await;
+    assert_eq!(source["error"]["code"], "TG0101", "{source}");
+    server.start_again();
+    scene.shop.execute("UPDATE shop.orders SET status = 'paid' WHERE id < 100").await;
+    scene.assert_equal().await;
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_destination_is_tried_until_it_is_back() {
+    let server = own_server();
+    let mut scene = Scene::plain(Kind::Sqlite, 500).await;
+    scene.target = Target::postgres(server).await;
+    let config = Config::new(scene.path()).source(&scene.shop).pipeline(PIPELINE, &Shop::TABLES, None, &scene.target);
+    scene.configure(&config);
+    scene.daemon.start();
+    scene.assert_equal().await;
+    server.kill();
+    scene.shop.execute("UPDATE shop.orders SET status = 'paid' WHERE id < 100").await;
+    for_ever_unless(&mut scene.daemon, "attempts are counted", async |daemon| {
+        daemon.pipeline(PIPELINE).filter(|status| status["retries"].as_u64() > Some(0))
+    })
+    .await;
+    server.start_again();
+    scene.assert_equal().await;
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_acknowledges_nothing_and_goes_on_when_there_is_space() {
+    let mut scene = Scene::plain(Kind::Postgres, 100).await;
+    let disk = SmallDisk::mount(&scene.path().join("disk"));
+    let config = Config::new(disk.folder()).source(&scene.shop).pipeline(PIPELINE, &Shop::TABLES, None, &scene.target);
+    scene.configure(&config);
+    scene.daemon.start();
+    scene.assert_equal().await;
+    let writers = Writers::start(&scene.shop, scene.rows(), 2000, 9);
+    disk.fill();
+    let source = for_ever_unless(&mut scene.daemon, "the full disk is told", async |daemon| source(daemon, "waiting")).await;
+    assert!(["TG0201", "TG0206"].contains(&source["error"]["code"].as_str().unwrap_or_default()), "{source}");
+    // Invariant 1
+    let ahead = format!(
+        "SELECT confirmed_flush_lsn <= '{}'::pg_lsn FROM pg_replication_slots WHERE slot_name = '{}'",
+        source["position"].as_str().unwrap_or_default(),
+        scene.shop.slot()
+    );
+    assert_eq!(scene.shop.server.value(&scene.shop.database, &ahead).await, "t", "the slot has confirmed more than the relay holds");
+    disk.empty();
+    writers.stop().await;
+    scene.assert_equal().await;
+    scene.daemon.kill();
+}
+
+fn source(daemon: &tidegate_system_tests::Daemon, state: &str) -> Option<Value> {
+    let output = daemon.cli(&["status", "--json"]);
+    let status: Value = serde_json::from_slice(&output.stdout).ok()?;
+    status["result"]["sources"].as_array()?.iter().find(|source| source["state"] == state).cloned()
+}
+
+/// A file system of a few megabytes. Mounting one needs root (or a user namespace, which a container may not allow).
+struct SmallDisk {
+    folder: std::path::PathBuf,
+}
+
+impl SmallDisk {
+    fn mount(folder: &Path) -> Self {
+        fs::create_dir(folder).unwrap();
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=32m,mode=0700", "tmpfs"]).arg(folder).status();
+        assert!(mounted.is_ok_and(|status| status.success()), "a small disk cannot be mounted: run the tests as root");
+        Self { folder: folder.to_owned() }
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Leaves no byte free.
+    fn fill(&self) {
+        let mut ballast = fs::File::create(self.folder.join("ballast")).unwrap();
+        while std::io::Write::write_all(&mut ballast, &[0; 65536]).is_ok() {}
+        while std::io::Write::write_all(&mut ballast, &[0; 512]).is_ok() {}
+    }
+
+    fn empty(&self) {
+        fs::remove_file(self.folder.join("ballast")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.folder).status();
+    }
+}
