@@ -1,0 +1,58 @@
+//! What a pipeline's documents are made by (Invariant 6).
+
+use serde_json::{Value, json};
+use tidegate_api::chunk::DOCUMENT_FORMAT;
+use tidegate_api::{Fingerprint, Transform, canonical};
+
+use crate::settings::Settings;
+
+/// SHA-256 of the canonical JSON of the mapping (tables to collections), the document format, what a drop does, and the
+/// stages of the transform with their configuration, limits and module hashes. Retry and pace are not part of it.
+///
+/// The order in which tables are listed does not count.
+pub fn fingerprint(settings: &Settings, transform: Option<&dyn Transform>) -> Fingerprint {
+    canonical::fingerprint(&definition(settings, transform))
+}
+
+fn definition(settings: &Settings, transform: Option<&dyn Transform>) -> Value {
+    let mut tables: Vec<String> = settings.tables.iter().map(ToString::to_string).collect();
+    tables.sort();
+    tables.dedup();
+    // The text, not its parsed form: a number of a literal must not pass through a float.
+    let stages = transform.map_or("[]", Transform::definition);
+    json!({
+        "format": 1,
+        "mapping": { "collections": tables },
+        "document_format": DOCUMENT_FORMAT,
+        "on_drop": settings.on_drop,
+        "stages": stages,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(tables: &[&str]) -> Settings {
+        Settings {
+            name: "all".to_owned(),
+            tables: tables.iter().map(|table| table.parse().unwrap()).collect(),
+            on_drop: tidegate_api::OnDrop::Delete,
+            retry: crate::RetryPolicy::default(),
+            max_transaction: crate::MaxTransaction::default(),
+            spool: "spool".into(),
+        }
+    }
+
+    #[test]
+    fn the_fingerprint_of_a_definition_stays_what_it_is() {
+        let one = fingerprint(&settings(&["public.a", "public.b"]), None);
+        assert_eq!(one, fingerprint(&settings(&["public.b", "public.a"]), None));
+        assert_ne!(one, fingerprint(&settings(&["public.a"]), None));
+        let retain = Settings { on_drop: tidegate_api::OnDrop::Retain, ..settings(&["public.a", "public.b"]) };
+        assert_ne!(one, fingerprint(&retain, None));
+        let text = r#"{"document_format":1,"format":1,"mapping":{"collections":["public.a","public.b"]},"on_drop":"delete","stages":"[]"}"#;
+        assert_eq!(String::from_utf8(canonical::content(text.as_bytes()).unwrap()).unwrap(), text);
+        assert_eq!(one, canonical::fingerprint(&serde_json::from_str(text).unwrap()));
+    }
+}
