@@ -63,10 +63,13 @@ class Daemon:
         self.binary, self.config = binary, config
         self.environment = {**os.environ, **environment}
         self.log = config.with_name("daemon.log")
-        with open(self.log, "wb") as log:
+        self.start()
+
+    def start(self):
+        with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [binary, "run", "-c", config, "--log-format", "human"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=config.parent,
-                env=self.environment, start_new_session=True, preexec_fn=dies_with_us(signal.SIGTERM))
+                [self.binary, "run", "-c", self.config, "--log-format", "human"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                cwd=self.config.parent, env=self.environment, start_new_session=True, preexec_fn=dies_with_us(signal.SIGTERM))
 
     def command(self, *arguments):
         """Runs a command of the CLI with --json: the envelope."""

@@ -1,12 +1,12 @@
 """The orders: what the shop does to them, what the program must make of them, and where they live."""
 
 import json
-import os
 import random
 import secrets
 import time
+from datetime import datetime, timezone
 
-from machine import Cluster, Stop, server_programs
+from machine import Cluster, server_programs
 from wire import ServerError, Session
 
 NAMES = ("Ann", "Bob", "Chi", "Dana", "Eve", "Finn", "Gül", "Hana")
@@ -19,15 +19,24 @@ class Number(str):
     """A JSON number, digit for digit: 12.10 is not 12.1 here."""
 
 
+def encode(value):
+    """JSON, a Number with the digits that it has."""
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{encode(member)}" for name, member in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(encode, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
 def decode(document):
     return json.loads(document, parse_int=Number, parse_float=Number)
 
 
 def transformed(order):
     """What public-orders.json makes of an order, written down a second time: (document, partition key), or None where it drops."""
-    if order["kind"] != "order":
-        raise Stop(f"order {order['id']} is of kind {order['kind']}: the comparison cannot be made while a record is poisoned")
-    if order["status"] == "cancelled":
+    if order["kind"] != "order" or order["status"] == "cancelled":
         return None
     order["displayName"] = order["customer"]["name"]
     order["customer"].pop("email", None)
@@ -71,8 +80,6 @@ class Shop:
 
 class PostgresShop(Shop):
     """In a throw-away cluster, or in a schema of its own in the user's database."""
-
-    way_out = "reset"  # the refused transaction is in the relay: a new snapshot is read from the mended table
 
     def __init__(self, rows, folder, url=None):
         super().__init__(rows)
@@ -120,13 +127,13 @@ class PostgresShop(Shop):
         self.transactions += 1
         self.changes += 1
 
-    def mend(self):
-        """What the operator types at the source."""
+    def mend(self, _program):
+        """What the operator does: the refused transaction stays in the relay, but a new snapshot is read from the mended table."""
         statement = f"UPDATE {self.table} SET kind = 'order' WHERE id = {POISONED}"
         self.session.execute(statement)
         self.transactions += 1
         self.changes += 1
-        return statement
+        return f"the row is mended: {statement}"
 
     def last(self):
         """Commits one more order and gives its key: where it has arrived, everything before has."""
@@ -165,3 +172,81 @@ class PostgresShop(Shop):
         session.execute(f"DROP PUBLICATION IF EXISTS {self.publication}")
         session.execute(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
         session.close()
+
+
+# ---------------------------------------------------------------- the built-in file source
+
+
+class FileShop(Shop):
+    """A file of transactions, one a line, that grows."""
+
+    BATCH = 500
+
+    def __init__(self, rows, folder):
+        super().__init__(rows)
+        self.title = "the built-in file source (no PostgreSQL server programs on this machine, or --file)"
+        self.table = "shop.orders"
+        self.orders = {}
+        self.position = 0
+        self.path = folder / "shop.ndjson"
+        self.file = open(self.path, "a", encoding="utf-8")
+        for first in range(1, rows + 1, self.BATCH):
+            numbers = range(first, min(first + self.BATCH, rows + 1))
+            self._append([self._insert(number, STATUSES[number % 4]) for number in numbers])
+
+    def settings(self):
+        return {"kind": "file", "path": str(self.path)}
+
+    def environment(self):
+        return {}
+
+    def write(self, inserted, updated):
+        changes = [self._insert(number, "new") for number in inserted]
+        for number, status in updated.items():
+            order = self.orders[number]
+            order["status"], order["cents"] = status, order["cents"] + 10
+            changes.append({"relation": self.table, "op": "update", "key": str(number), "new": self._document(order)})
+        self._append(changes)
+
+    def poison(self):
+        change = self._insert(POISONED, "new", kind="offer")
+        self._append([change])
+        self.transactions += 1
+        self.changes += 1
+
+    def mend(self, program):
+        """What the operator does: a line that was read cannot be taken back, so the program says what such a record means."""
+        text = json.loads(program.read_text())
+        text["version"] = "v5"
+        text["instructions"].insert(0, {"op": "drop-when-equals", "path": "kind", "value": "offer"})
+        program.write_text(json.dumps(text, indent=2) + "\n")
+        return "the program is mended: v5 begins with drop-when-equals kind offer"
+
+    def last(self):
+        number = self.next_id
+        self.next_id += 1
+        self.write([number], {})
+        self.transactions += 1
+        self.changes += 1
+        return str(number)
+
+    def documents(self):
+        return {str(number): encode(self._document(order)) for number, order in self.orders.items()}
+
+    def close(self):
+        self.file.close()
+
+    def _insert(self, number, status, kind="order"):
+        order = {"id": number, "kind": kind, "tenant": TENANTS[number % len(TENANTS)], "name": f"{NAMES[number % len(NAMES)]} {number}", "status": status, "cents": number * 7919 % 100_000}
+        self.orders[number] = order
+        return {"relation": self.table, "op": "insert", "key": str(number), "new": self._document(order)}
+
+    def _document(self, order):
+        customer = {"name": order["name"], "email": f"c{order['id']}@example.com"}
+        return {"id": order["id"], "kind": order["kind"], "tenant": {"id": order["tenant"]}, "customer": customer, "status": order["status"], "total": Number(f"{order['cents'] // 100}.{order['cents'] % 100:02}")}
+
+    def _append(self, changes):
+        self.position += 16
+        line = {"position": self.position, "xid": self.position // 16, "time": datetime.now(timezone.utc).isoformat(), "changes": changes}
+        self.file.write(encode(line) + "\n")
+        self.file.flush()
