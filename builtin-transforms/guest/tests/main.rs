@@ -1,0 +1,3 @@
+//! The guest's answers, run on the host.
+
+mod answers;
