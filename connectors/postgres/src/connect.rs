@@ -107,16 +107,15 @@ async fn establish(settings: &Settings, role: Role, more: &[(&str, &str)]) -> Re
     if let Some(password) = &settings.password {
         config.password(password);
     }
-    let pinned = PINNED.iter().filter(|(name, _)| *name != "client_encoding" && !more.iter().any(|(other, _)| other == name));
-    config.options(pinned.chain(more).map(|(name, value)| option(name, value)).collect::<Vec<_>>().join(" "));
-    let socket = socket::open(settings, role).await?;
+    config.options(options(more));
+    let socket = socket::connect(settings, role).await?;
     config.ssl_mode(match settings.effective_ssl_mode() {
         SslMode::Disable => tokio_postgres::config::SslMode::Disable,
         SslMode::Prefer => tokio_postgres::config::SslMode::Prefer,
         SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => tokio_postgres::config::SslMode::Require,
     });
     let mut maker = MakeRustlsConnect::new(tls::client_config(settings, role)?);
-    let Ok(connector) = MakeTlsConnect::<Box<dyn socket::Stream>>::make_tls_connect(&mut maker, &settings.host);
+    let Ok(connector) = MakeTlsConnect::<socket::Socket>::make_tls_connect(&mut maker, &settings.host);
     let (client, connection) = config
         .connect_raw(socket, connector)
         .await
@@ -128,6 +127,13 @@ async fn establish(settings: &Settings, role: Role, more: &[(&str, &str)]) -> Re
         }
     });
     Ok(client)
+}
+
+/// The start-up parameter `options`: the pinned settings and these, which win.
+fn options(more: &[(&str, &str)]) -> String {
+    // The driver itself sends client_encoding.
+    let pinned = PINNED.iter().filter(|(name, _)| *name != "client_encoding" && !more.iter().any(|(other, _)| other == name));
+    pinned.chain(more).map(|(name, value)| option(name, value)).collect::<Vec<_>>().join(" ")
 }
 
 /// One `-c name=value` of the start-up parameter `options`, in which a backslash protects white space and itself.

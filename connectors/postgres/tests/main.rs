@@ -1,1 +1,3 @@
 //! Tests against real servers.
+
+mod source;

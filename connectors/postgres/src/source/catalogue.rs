@@ -83,8 +83,9 @@ pub(crate) async fn tables(wire: &mut Wire, publication: &str, names: &[TableNam
             facts.key.push(text(&row, 2).to_owned());
         }
     }
-    // Before version 18 the view names stored generated columns too, which the plugin never sends.
-    let generated = if wire.version < 180_000 { "a.attgenerated = ''" } else { "true" };
+    // Before version 18 the view names stored generated columns too, which the plugin never sends; from then on they are
+    // sent where the publication says so.
+    let generated = if wire.version < 180_000 { "a.attgenerated = ''" } else { "(a.attgenerated = '' OR p.attnames IS NOT NULL)" };
     let sql = format!(
         "SELECT n.nspname, c.relname, a.attname, a.atttypid, {generated} AND (p.attnames IS NULL OR a.attname = ANY (p.attnames)),
             a.attgenerated <> ''

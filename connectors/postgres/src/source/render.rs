@@ -17,8 +17,7 @@ pub(crate) fn value(shape: &Shape, text: &[u8], out: &mut Vec<u8>) -> Result<(),
     match shape {
         Shape::Text => escape::string(text, out),
         Shape::Number if is_number(text) => out.extend_from_slice(text),
-        // NaN and the infinities.
-        Shape::Number if text.iter().all(u8::is_ascii_alphabetic) || text == b"-Infinity" => escape::string(text, out),
+        Shape::Number if matches!(text, b"NaN" | b"Infinity" | b"-Infinity") => escape::string(text, out),
         Shape::Number => return Err(Misfit("no number")),
         Shape::Bool => out.extend_from_slice(match text {
             b"t" => b"true",

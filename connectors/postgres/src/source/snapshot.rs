@@ -107,7 +107,7 @@ impl Snapshot for PostgresSnapshot {
 }
 
 impl PostgresSnapshot {
-    /// Reads until a chunk is full. Rows stay in the builder when this is dropped half-way.
+    /// Reads until a chunk is full.
     async fn read(&mut self) -> Result<Option<Chunk>> {
         loop {
             if self.current.is_none() {

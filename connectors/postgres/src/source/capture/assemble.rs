@@ -64,13 +64,19 @@ pub(crate) enum Fill {
 pub(crate) struct Assembler {
     decoder: Decoder,
     /// The tables that were announced; `None` for those that nobody reads.
-    relations: HashMap<u32, Option<Relation>>,
+    relations: HashMap<u32, Option<Announced>>,
     wanted: HashMap<TableName, Unchanged>,
     /// Transactions that end at or before it were durable when this capture began.
     durable: CommitPosition,
     open: Option<Open>,
     chunk: ChunkBuilder,
     scratch: Scratch,
+}
+
+/// A table that somebody reads: what the stream said, and what the catalogue made of it.
+struct Announced {
+    message: RelationMessage,
+    relation: Relation,
 }
 
 /// The transaction that is being read.
@@ -114,8 +120,16 @@ impl Assembler {
     }
 
     /// Takes the answer to [`Step::Describe`].
-    pub(crate) fn describe(&mut self, oid: u32, relation: Relation) {
-        self.relations.insert(oid, Some(relation));
+    pub(crate) fn describe(&mut self, message: RelationMessage, relation: Relation) {
+        self.relations.insert(message.oid, Some(Announced { message, relation }));
+    }
+
+    /// How the table of this change was announced. Types may be altered without a new announcement: where a value does
+    /// not fit, the table is to be looked up again before that is a fault.
+    pub(crate) fn announced(&self, change: &[u8]) -> Option<RelationMessage> {
+        let (oid, _) = change.get(1..)?.split_first_chunk::<4>()?;
+        let announced = self.relations.get(&u32::from_be_bytes(*oid))?.as_ref()?;
+        Some(announced.message.clone())
     }
 
     /// Takes one message of the plugin. `fill` answers the [`Step::Reselect`] that the same message gave before.
@@ -180,7 +194,7 @@ impl Assembler {
     fn truncate(&mut self, oid: u32, out: &mut Vec<Captured>) -> Result<()> {
         let open = self.open.as_mut().ok_or_else(|| protocol("a change outside of a transaction"))?;
         // A table that was not announced is none of ours: the server announces before it truncates.
-        let Some(Some(relation)) = self.relations.get(&oid) else { return Ok(()) };
+        let Some(Some(Announced { relation, .. })) = self.relations.get(&oid) else { return Ok(()) };
         let change = bare(&relation.collection, Operation::Truncate, "");
         push(&mut self.chunk, open, change, out)
     }
@@ -196,14 +210,14 @@ impl Assembler {
     ) -> Result<Step> {
         let open = self.open.as_mut().ok_or_else(|| protocol("a change outside of a transaction"))?;
         let relation = self.relations.get(&oid).ok_or_else(|| protocol("a change of a table that was not announced"))?;
-        let Some(relation) = relation else { return Ok(Step::Taken) };
+        let Some(Announced { relation, .. }) = relation else { return Ok(Step::Taken) };
         if open.known {
             return Ok(Step::Taken);
         }
         let mut cells = recycle(std::mem::take(&mut self.scratch.cells));
         let mut before = recycle(std::mem::take(&mut self.scratch.before));
         cells.extend(new.iter().flat_map(Tuple::cells));
-        before.extend(old.iter().flat_map(|old| old.tuple.cells()));
+        before.extend(old.iter().flat_map(|old| old.tuple.cells().map(|cell| known(cell, old.full))));
         let rows = Rows { relation, operation, cells: &mut cells, before: &before, full: old.is_some_and(|old| old.full), fill };
         let step = rows.render(&mut self.scratch).and_then(|rendered| match rendered {
             Rendered::Missing(missing) => Ok(Step::Reselect(missing)),
@@ -348,6 +362,11 @@ fn push(chunk: &mut ChunkBuilder, open: &mut Open, change: Change<'_>, out: &mut
     open.ordinal = open.ordinal.checked_add(1).ok_or_else(|| protocol("a transaction of more than 4 billion changes"))?;
     open.changes += 1;
     Ok(())
+}
+
+/// A key image holds NULL in place of everything that is no key, and key columns are never null.
+fn known(cell: Cell<'_>, full: bool) -> Cell<'_> {
+    if !full && cell == Cell::Null { Cell::Unchanged } else { cell }
 }
 
 fn bare<'a>(relation: &'a str, operation: Operation, key: &'a str) -> Change<'a> {

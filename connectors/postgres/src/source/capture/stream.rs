@@ -7,7 +7,7 @@ use bytes::Buf as _;
 use tidegate_api::{Captured, CommitPosition, Error, Result, code};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use super::assemble::{Assembler, Fill, Step};
+use super::assemble::{Assembler, Fill, RelationMessage, Step};
 use super::handover::Handover;
 use super::lookup::Lookup;
 use crate::source::slot;
@@ -198,14 +198,21 @@ impl Stream {
     async fn take(&mut self, message: Frame) -> Result<()> {
         let before = self.ready.len();
         let mut fill: Option<Fill> = None;
+        let mut looked_up = false;
         loop {
-            let step = self.assembler.take(self.wire.body(message), fill.as_ref(), &mut self.ready)?;
+            let step = match self.assembler.take(self.wire.body(message), fill.as_ref(), &mut self.ready) {
+                Err(error) if error.code() == &code::TYPE_MOVED && !looked_up => {
+                    let announced = self.assembler.announced(self.wire.body(message)).ok_or(error)?;
+                    looked_up = true;
+                    self.describe(announced).await?;
+                    continue;
+                }
+                step => step?,
+            };
             match step {
                 Step::Taken => break,
                 Step::Describe(relation) => {
-                    let Self { lookup, wire, feedback, handover, .. } = self;
-                    let described = feedback.during(wire, handover, lookup.relation(&relation)).await?;
-                    self.assembler.describe(relation.oid, described);
+                    self.describe(relation).await?;
                     break;
                 }
                 Step::Reselect(missing) => {
@@ -223,6 +230,13 @@ impl Stream {
             self.handed = meta.position;
             self.handed_at = Some(Instant::now());
         }
+        Ok(())
+    }
+
+    async fn describe(&mut self, message: RelationMessage) -> Result<()> {
+        let Self { lookup, wire, feedback, handover, .. } = self;
+        let relation = feedback.during(wire, handover, lookup.relation(&message)).await?;
+        self.assembler.describe(message, relation);
         Ok(())
     }
 

@@ -68,6 +68,9 @@ fn dimension<'a>(element: &Shape, delimiter: u8, text: &'a [u8], depth: usize, o
 fn bare<'a>(element: &Shape, delimiter: u8, text: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], Misfit> {
     let end = text.iter().position(|byte| *byte == delimiter || *byte == b'}').ok_or(Misfit("an array without its end"))?;
     let (item, rest) = text.split_at_checked(end).ok_or(Misfit("an array without its end"))?;
+    if item.is_empty() {
+        return Err(Misfit("an array element without a value"));
+    }
     if item == b"NULL" {
         out.extend_from_slice(b"null");
     } else {
