@@ -247,6 +247,6 @@ class FileShop(Shop):
 
     def _append(self, changes):
         self.position += 16
-        line = {"position": self.position, "xid": self.position // 16, "time": datetime.now(timezone.utc).isoformat(), "changes": changes}
+        line = {"position": self.position, "xid": self.position // 16, "time": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"), "changes": changes}
         self.file.write(encode(line) + "\n")
         self.file.flush()

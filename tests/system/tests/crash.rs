@@ -39,7 +39,7 @@ async fn survives_in_the_stream(kind: Kind, failpoint: &str) {
 async fn survives_in_the_snapshot(kind: Kind) {
     const ROWS: u64 = 40_000; // at least ten chunks
     let mut scene = Scene::programmed(kind, ROWS).await;
-    scene.daemon.start_failing("pipeline.after-snapshot-chunk=3*off->kill");
+    scene.daemon.start_failing("snapshot.chunk=3*off->kill");
     assert_eq!(scene.daemon.wait().signal(), Some(SIGKILL), "the snapshot was not reached\n{}", scene.daemon.tail());
     let before = scene.target.count(PIPELINE).await;
     assert!((1..ROWS / 2).contains(&before), "{before} rows of {ROWS} are not about 30 %");

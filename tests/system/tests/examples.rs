@@ -33,8 +33,8 @@ async fn the_example_without_a_database_does_what_its_readme_says() {
     let mut daemon = Daemon::new(&folder.path().join("tidegate.yaml"));
     daemon.start();
     let target = Target::Sqlite(folder.path().join("orders.db"));
-    let second = "the second transaction has arrived";
-    for_ever_unless(&mut daemon, second, async |daemon| daemon.pipeline("orders").filter(|status| status["transactions"] == 2)).await;
+    let there = async |daemon: &Daemon| daemon.pipeline("orders").filter(|status| status["state"] == "running" && status["rows"].as_u64() > Some(2));
+    for_ever_unless(&mut daemon, "both transactions have arrived", there).await;
     let documents = target.documents("orders").await;
     let readme = fs::read_to_string(example.join("README.md")).expect("it is explained");
     let shown = readme.lines().find_map(|line| line.strip_prefix("1|acme|")).expect("the README shows order 1");
