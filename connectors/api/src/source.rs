@@ -120,8 +120,8 @@ pub trait Snapshot: Send {
     /// An estimate of all rows, for progress; 0 where unknown.
     fn estimated_rows(&self) -> u64;
 
-    /// The next rows ([`Operation::Row`](crate::Operation::Row)); `None` when every table was read. Ordinals start at 0 in
-    /// each chunk.
+    /// The next rows ([`Operation::Row`](crate::Operation::Row)); a source that is a log itself replays its changes instead.
+    /// `None` when every table was read. Ordinals start at 0 in each chunk.
     ///
     /// # Errors
     /// After an error the view is over: a new epoch must be begun.
