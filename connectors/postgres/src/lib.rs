@@ -4,4 +4,5 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod connect;
+pub mod destination;
 pub mod source;

@@ -1,3 +1,4 @@
 //! Tests against real servers.
 
+mod destination;
 mod source;

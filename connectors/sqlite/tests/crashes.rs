@@ -1,9 +1,12 @@
 //! Processes and workers that end, or overlap, at the wrong moment.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 use std::sync::Arc;
 
-use tidegate_api::{Applied, CommitPosition, Destination as _, code};
+use tidegate_api::{Applied, CommitPosition, Destination as _, Provisioned, code};
 use tidegate_conformance::batches::{transaction, upsert};
+use tidegate_testkit::process::bound_command;
 
 use crate::harness::{Files, owner};
 
@@ -110,4 +113,44 @@ async fn a_call_that_is_given_up_still_ends_and_the_next_one_knows_its_effect() 
     let answers = destination.apply(&owner(1), &[transfer(5)]).await.unwrap();
     assert_eq!(answers[0].position(), CommitPosition::new(5));
     assert_eq!(files.count(), 2);
+}
+
+const CHILD: &str = "TIDEGATE_SQLITE_CHILD";
+
+/// Not a test by itself: the child of the next one, which applies transactions and tells each answer until it is killed.
+#[tokio::test]
+async fn the_child_that_writes_until_it_is_killed() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let destination = tidegate_sqlite::SqliteDestination::new(tidegate_sqlite::Config { path: path.into() }).unwrap();
+    let Provisioned::Ready { checkpoint, .. } = destination.provision(&owner(1)).await.unwrap() else { panic!("it is ours") };
+    for position in checkpoint.map_or(0, CommitPosition::offset) + 1.. {
+        destination.apply(&owner(1), &[transfer(position)]).await.unwrap();
+        println!("\nanswered {position}");
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_leaves_whole_transactions_and_every_one_that_it_was_answered() {
+    let files = Files::new();
+    for round in 1..=8 {
+        let mut child = bound_command(std::env::current_exe().unwrap(), "KILL", None)
+            .args(["--exact", "crashes::the_child_that_writes_until_it_is_killed", "--nocapture"])
+            .env(CHILD, files.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut answers = lines.by_ref().filter_map(|line| line.strip_prefix("answered ").map(|text| text.parse::<u64>().unwrap()));
+        let mut last = answers.by_ref().nth(round * 7).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        last = answers.last().unwrap_or(last);
+        let read = "SELECT sum(document ->> '$.balance'), max(document ->> '$.balance') FROM documents";
+        let (sum, newest): (i64, i64) = files.reader().query_row(read, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let Provisioned::Ready { checkpoint: Some(checkpoint), .. } = files.destination().provision(&owner(1)).await.unwrap() else {
+            panic!("it is ours")
+        };
+        assert_eq!((sum, newest as u64), (0, checkpoint.offset()));
+        assert!(checkpoint.offset() >= last, "answered {last}, found {checkpoint}");
+    }
 }

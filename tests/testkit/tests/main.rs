@@ -1,3 +1,4 @@
 //! The launcher is held to what it promises.
 
+mod faults;
 mod launcher;

@@ -1,0 +1,1 @@
+DELETE FROM documents WHERE pipeline = $1
