@@ -1,146 +1,217 @@
-//! Running a program on documents.
+//! Running a program on one change after the other.
 
-use crate::model::{self, Answer, Model, Step};
-use crate::path::Path;
-use crate::program::{Instruction, Program};
+use crate::change::{Input, InputKind, Spent, Verdict};
+use crate::edit::Editor;
+use crate::lanes;
+use crate::limits::Limits;
+use crate::measure::{Extent, TooDeep, measure};
+use crate::overlay::{Overlay, Texts, Value};
+use crate::plan::Plan;
+use crate::poison::{Outcome, Poison, poison};
+use crate::program::Program;
+use crate::run::Run;
+use crate::scan::{self, Fault};
+use crate::strip::strip;
+use crate::track::track;
+use crate::write::Edited;
 
-/// What a change does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InputKind {
-    /// Puts a document.
-    Upsert,
-    /// Takes a document away.
-    Delete,
-    /// Takes all documents of a collection away.
-    DeleteCollection,
-}
-
-/// One change, as it comes to a program.
-#[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
-    /// What it does.
-    pub kind: InputKind,
-    /// The document of an upsert; not looked at for the others.
-    pub document: &'a [u8],
-    /// Where the change itself places the document.
-    pub partition_key: Option<&'a str>,
-    /// None means `application/json`.
-    pub content_type: Option<&'a str>,
-}
-
-/// Budgets over a whole batch that were used already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// Instructions started.
-    pub operations: u64,
-    /// Bytes of documents taken in and given out.
-    pub batch_bytes: u64,
-}
-
-/// A partition key that a program gave.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartitionKey(String);
-
-impl AsRef<str> for PartitionKey {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-/// What becomes of a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It goes on.
-    Keep {
-        /// None: as it came.
-        partition_key: Option<PartitionKey>,
-    },
-    /// It goes no further.
-    Drop,
-    /// It cannot be: and with it its whole batch.
-    Poison {
-        /// Its kind, a stable name.
-        kind: &'static str,
-        /// What is wrong, without a value of the document.
-        reason: String,
-    },
-}
-
-/// Runs one program on one change after the other.
+/// Runs one program on one change after the other. It keeps nothing of a change but what was spent: the same change gives the
+/// same verdict and the same bytes, whatever came before.
 pub struct Executor {
-    program: Program,
-    model: Model,
+    plan: Plan,
+    limits: Limits,
+    routes: bool,
+    require_partitioned_deletes: bool,
+    spent: Spent,
+    overlay: Overlay,
 }
 
 impl Executor {
     /// An executor of `program`, with nothing spent.
     #[must_use]
     pub fn new(program: Program) -> Self {
-        let limits = program.limits();
-        let limits = model::Limits {
-            document_bytes: limits.document_bytes,
-            batch_bytes: limits.batch_bytes,
-            operations: limits.operations,
-            depth: usize::try_from(limits.depth).unwrap_or(256),
-        };
-        let path = |path: &Path| path.segments().map(str::to_owned).collect();
-        let literal = |text: &str| model::parse(text.as_bytes(), 64).unwrap_or(model::Node::Null);
-        let steps = program
-            .instructions
-            .iter()
-            .map(|instruction| match instruction {
-                Instruction::Remove { path: p } => Step::Remove(path(p)),
-                Instruction::Set { path: p, value } => Step::Set(path(p), literal(&value.text)),
-                Instruction::Copy { from, to } => Step::Copy(path(from), path(to)),
-                Instruction::Route { path: p } => Step::Route(path(p)),
-                Instruction::DropWhenEquals { path: p, value } => Step::DropWhenEquals(path(p), literal(&value.text)),
-                Instruction::RequireEquals { path: p, value } => Step::RequireEquals(path(p), literal(&value.text)),
-            })
-            .collect();
-        Self { program, model: Model { steps, limits, operations: 0, bytes: 0 } }
+        let plan = Plan::new(&program);
+        Self {
+            overlay: Overlay::new(&plan),
+            plan,
+            limits: *program.limits(),
+            routes: program.routes(),
+            require_partitioned_deletes: program.require_partitioned_deletes(),
+            spent: Spent::default(),
+        }
     }
 
     /// Starts a batch, or its next part: `spent` is what its earlier parts have used.
     pub fn begin(&mut self, spent: Spent) {
-        self.model.operations = spent.operations;
-        self.model.bytes = spent.batch_bytes;
+        self.spent = spent;
     }
 
     /// What the batch has used up to now.
     #[must_use]
     pub fn spent(&self) -> Spent {
-        Spent { operations: self.model.operations, batch_bytes: self.model.bytes }
+        self.spent
     }
 
-    /// Runs the program on one change. The document that comes of an upsert is appended to `out`; in all other cases `out`
+    /// Runs the program on one change. The document that comes of an upsert is appended to `out`; in every other case `out`
     /// stays as it is.
     pub fn run(&mut self, input: &Input<'_>, out: &mut Vec<u8>) -> Verdict {
-        let poison = |kind: &'static str| Verdict::Poison { kind, reason: kind.to_owned() };
-        match input.kind {
-            InputKind::Upsert => {
-                let content_type = input.content_type.unwrap_or("application/json");
-                let json = content_type.get(..16).is_some_and(|start| start.eq_ignore_ascii_case("application/json"));
-                if !json && input.document.len() as u64 <= self.program.limits().document_bytes {
-                    return poison("content-type");
-                }
-                match self.model.run(input.document) {
-                    Answer::Keep(key, text) => {
-                        out.extend_from_slice(text.as_bytes());
-                        Verdict::Keep { partition_key: key.map(PartitionKey) }
-                    }
-                    Answer::Drop => Verdict::Drop,
-                    Answer::Poison(kind) => poison(kind),
-                }
-            }
-            InputKind::DeleteCollection if self.program.routes() => poison("collection-delete-with-route"),
-            InputKind::Delete
-                if self.program.routes()
-                    && self.program.require_partitioned_deletes()
-                    && input.partition_key.is_none_or(|key| key.trim().is_empty()) =>
-            {
-                poison("delete-without-partition")
-            }
-            InputKind::Delete | InputKind::DeleteCollection => Verdict::Keep { partition_key: None },
+        let before = out.len();
+        let verdict = match input.kind {
+            InputKind::Upsert => self.upsert(input, out),
+            InputKind::Delete => self.delete(input),
+            InputKind::DeleteCollection => self.delete_collection(),
+        };
+        // Here and not at the next change: what this one needed beyond the usual is given back.
+        self.overlay.clear();
+        verdict.unwrap_or_else(|poison| {
+            out.truncate(before);
+            Verdict::Poison { kind: poison.kind, reason: poison.reason }
+        })
+    }
+
+    fn delete(&self, input: &Input<'_>) -> Outcome<Verdict> {
+        let key = input.partition_key.unwrap_or_default();
+        if self.routes && self.require_partitioned_deletes && key.chars().all(char::is_whitespace) {
+            return Err(poison("delete-without-partition", "a delete has no partition key, and the program routes".to_owned()));
+        }
+        Ok(Verdict::Keep { partition_key: None })
+    }
+
+    fn delete_collection(&self) -> Outcome<Verdict> {
+        if self.routes {
+            let reason = "a collection is deleted without regard to partitions, and the program routes";
+            return Err(poison("collection-delete-with-route", reason.to_owned()));
+        }
+        Ok(Verdict::Keep { partition_key: None })
+    }
+
+    fn upsert(&mut self, input: &Input<'_>, out: &mut Vec<u8>) -> Outcome<Verdict> {
+        let bytes = input.document.len() as u64;
+        // Places in a document are numbers of 32 bits.
+        if bytes > self.limits.document_bytes || bytes >= u64::from(u32::MAX) {
+            let reason = format!("the document has {bytes} bytes, and document_bytes is {}", self.limits.document_bytes);
+            return Err(poison("limit-document-bytes", reason));
+        }
+        if !input.content_type.is_none_or(is_json) {
+            return Err(poison("content-type", "the content type does not begin with application/json".to_owned()));
+        }
+        self.count(bytes)?;
+        let document = trim(input.document);
+        if !lanes::is_ascii(document)
+            && let Err(error) = std::str::from_utf8(document)
+        {
+            return Err(self.not_utf8(document, error.valid_up_to()));
+        }
+        match self.read(document) {
+            Ok(root) => self.instructions(document, root, out),
+            Err(Fault::Syntax(at)) if is_blank(scan::byte(document, at)) => self.spaced(document, out),
+            Err(fault) => Err(self.fault(fault)),
         }
     }
+
+    fn count(&mut self, bytes: u64) -> Outcome<()> {
+        self.spent.batch_bytes = self.spent.batch_bytes.saturating_add(bytes);
+        if self.spent.batch_bytes > self.limits.batch_bytes {
+            let reason = format!("the batch has {} bytes, and batch_bytes is {}", self.spent.batch_bytes, self.limits.batch_bytes);
+            return Err(poison("limit-batch-bytes", reason));
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, document: &[u8]) -> Result<Option<u32>, Fault> {
+        self.overlay.clear();
+        track(document, &self.plan, self.limits.depth as usize, &mut self.overlay)
+    }
+
+    /// A document with insignificant white space: it is taken out first.
+    fn spaced(&mut self, document: &[u8], out: &mut Vec<u8>) -> Outcome<Verdict> {
+        let mut compact = Vec::with_capacity(document.len());
+        strip(document, &mut compact, usize::MAX);
+        let original = |at| strip(document, &mut Vec::new(), at);
+        match self.read(&compact) {
+            Ok(root) => self.instructions(&compact, root, out),
+            Err(Fault::Syntax(at)) => Err(self.fault(Fault::Syntax(original(at)))),
+            Err(Fault::Depth(at)) => Err(self.fault(Fault::Depth(original(at)))),
+        }
+    }
+
+    /// What comes first is told: it may be too deep before it stops being UTF-8.
+    fn not_utf8(&mut self, document: &[u8], valid: usize) -> Box<Poison> {
+        let mut compact = Vec::new();
+        strip(document.get(..valid).unwrap_or_default(), &mut compact, usize::MAX);
+        match self.read(&compact) {
+            Err(Fault::Depth(at)) => self.fault(Fault::Depth(strip(document, &mut Vec::new(), at))),
+            _ => self.fault(Fault::Syntax(valid)),
+        }
+    }
+
+    fn fault(&self, fault: Fault) -> Box<Poison> {
+        match fault {
+            Fault::Syntax(at) => poison("invalid-json", format!("the document is not JSON from byte {at} on")),
+            Fault::Depth(at) => {
+                let limit = self.limits.depth;
+                poison("limit-depth", format!("the container at byte {at} is open inside of {limit} others, and depth is {limit}"))
+            }
+        }
+    }
+
+    fn instructions(&mut self, document: &[u8], root: Option<u32>, out: &mut Vec<u8>) -> Outcome<Verdict> {
+        let Some(root) = root else {
+            return Err(poison("not-an-object", "the document is no JSON object".to_owned()));
+        };
+        let texts = Texts { document, pool: &self.plan.pool };
+        let mut run = Run {
+            editor: Editor { plan: &self.plan, texts, overlay: &mut self.overlay, root },
+            depth: self.limits.depth as usize,
+            most_bytes: document.len() as u64,
+            measure: false,
+            partition_key: None,
+        };
+        for (number, step) in self.plan.steps.iter().enumerate() {
+            if self.spent.operations >= self.limits.operations {
+                let reason = format!("instruction {number} is one more than operations, which is {}", self.limits.operations);
+                return Err(poison("limit-operations", reason));
+            }
+            self.spent.operations += 1;
+            if run.step(step)? {
+                return Ok(Verdict::Drop);
+            }
+        }
+        let Run { most_bytes, measure, partition_key, .. } = run;
+        let before = out.len();
+        let edited = Edited { plan: &self.plan, texts, overlay: &self.overlay };
+        if measure || most_bytes > self.limits.document_bytes {
+            self.measure(edited, root)?;
+        }
+        let Ok(()) = edited.write(Value::Object(root), out);
+        self.count((out.len() - before) as u64)?;
+        Ok(Verdict::Keep { partition_key })
+    }
+
+    fn measure(&self, edited: Edited<'_>, root: u32) -> Outcome<()> {
+        let Limits { depth, document_bytes, .. } = self.limits;
+        match measure(edited, root, depth as usize) {
+            Err(TooDeep) => Err(poison("limit-depth", format!("more than {depth} containers are open at once in the output"))),
+            Ok(Extent { bytes, .. }) if bytes > document_bytes => {
+                let reason = format!("the output has {bytes} bytes, and document_bytes is {document_bytes}");
+                Err(poison("limit-document-bytes", reason))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+}
+
+fn is_json(content_type: &str) -> bool {
+    const JSON: &[u8] = b"application/json";
+    content_type.as_bytes().get(..JSON.len()).is_some_and(|start| start.eq_ignore_ascii_case(JSON))
+}
+
+/// Without the white space at the end, which alone is no reason to make a copy.
+fn trim(document: &[u8]) -> &[u8] {
+    let blanks = document.iter().rev().take_while(|byte| is_blank(**byte)).count();
+    document.get(..document.len() - blanks).unwrap_or_default()
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }

@@ -1,8 +1,9 @@
-//! A slow, plain model of what a program does: a tree of nodes, every rule written out as it is told.
+//! A slow, plain model of what a program does: a tree of nodes, every rule written out as it is told. Documents that go
+//! through the executor and through the model must come out the same.
 
 /// Texts and names stay as they were written, with quotes and escapes; numbers too.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node {
+pub(crate) enum Node {
     Null,
     Bool(bool),
     Number(String),
@@ -12,7 +13,7 @@ pub enum Node {
 }
 
 #[derive(Clone, Debug)]
-pub enum Step {
+pub(crate) enum Step {
     Remove(Vec<String>),
     Set(Vec<String>, Node),
     Copy(Vec<String>, Vec<String>),
@@ -22,7 +23,7 @@ pub enum Step {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub(crate) enum Answer {
     Keep(Option<String>, String),
     Drop,
     Poison(&'static str),
@@ -30,22 +31,22 @@ pub enum Answer {
 
 type Result<T> = std::result::Result<T, &'static str>;
 
-pub struct Limits {
-    pub document_bytes: u64,
-    pub batch_bytes: u64,
-    pub operations: u64,
-    pub depth: usize,
+pub(crate) struct Limits {
+    pub(crate) document_bytes: u64,
+    pub(crate) batch_bytes: u64,
+    pub(crate) operations: u64,
+    pub(crate) depth: usize,
 }
 
-pub struct Model {
-    pub steps: Vec<Step>,
-    pub limits: Limits,
-    pub operations: u64,
-    pub bytes: u64,
+pub(crate) struct Model {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) limits: Limits,
+    pub(crate) operations: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Model {
-    pub fn run(&mut self, document: &[u8]) -> Answer {
+    pub(crate) fn run(&mut self, document: &[u8]) -> Answer {
         self.attempt(document).unwrap_or_else(Answer::Poison)
     }
 
@@ -235,7 +236,7 @@ fn height(node: &Node) -> usize {
     }
 }
 
-pub fn write(node: &Node, out: &mut String) {
+pub(crate) fn write(node: &Node, out: &mut String) {
     match node {
         Node::Null => out.push_str("null"),
         Node::Bool(value) => out.push_str(&value.to_string()),
@@ -265,7 +266,7 @@ pub fn write(node: &Node, out: &mut String) {
     }
 }
 
-pub fn quote(name: &str) -> String {
+pub(crate) fn quote(name: &str) -> String {
     let mut out = String::from("\"");
     for c in name.chars() {
         match c {
@@ -284,7 +285,7 @@ pub fn quote(name: &str) -> String {
 }
 
 /// What a quoted text says, in UTF-16 units.
-fn units(raw: &str) -> Vec<u16> {
+pub(crate) fn units(raw: &str) -> Vec<u16> {
     let mut units = Vec::new();
     let mut rest = &raw[1..raw.len() - 1];
     while let Some(c) = rest.chars().next() {
@@ -312,7 +313,7 @@ fn units(raw: &str) -> Vec<u16> {
 }
 
 /// Exactly one JSON text, with at most `depth` containers open at once.
-pub fn parse(text: &[u8], depth: usize) -> Result<Node> {
+pub(crate) fn parse(text: &[u8], depth: usize) -> Result<Node> {
     let mut parser = Parser { text, at: 0, depth };
     let answer = parser.value(0).and_then(|node| {
         parser.blank();

@@ -1,0 +1,226 @@
+//! What instructions have done to a document so far, over its text, which nobody changes.
+//!
+//! A value is a piece of text as long as no instruction goes into it. An object that one goes into is a text plus a list of
+//! the members that matter; everything between them stays text. So an edit costs what the path costs, not what the document
+//! does, and a copy costs nothing: a text is shared because nobody changes it, an object because it is cloned before it is
+//! changed in one of its places (only its list; the objects in it are shared then).
+
+use crate::arena::Arena;
+use crate::plan::{Part, Plan};
+use crate::poison::{Outcome, poison};
+
+/// In place of a number that there is not.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Where a piece of text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// In the document.
+    Document,
+    /// In the pool of the plan.
+    Pool,
+}
+
+/// A piece of compact JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text {
+    pub(crate) source: Source,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Text {
+    pub(crate) fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
+/// The texts that pieces are of.
+#[derive(Clone, Copy)]
+pub(crate) struct Texts<'a> {
+    pub(crate) document: &'a [u8],
+    pub(crate) pool: &'a [u8],
+}
+
+impl<'a> Texts<'a> {
+    #[inline(always)]
+    pub(crate) fn of(self, source: Source) -> &'a [u8] {
+        match source {
+            Source::Document => self.document,
+            Source::Pool => self.pool,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(self, text: Text) -> &'a [u8] {
+        self.of(text.source).get(text.start as usize..text.end as usize).unwrap_or_default()
+    }
+
+    /// The first byte, which tells the kind.
+    #[inline(always)]
+    pub(crate) fn first(self, text: Text) -> u8 {
+        crate::scan::byte(self.of(text.source), text.start as usize)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value {
+    /// There is none: the member was removed.
+    Gone,
+    Text(Text),
+    Object(u32),
+}
+
+/// A member of an object that instructions may go into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) name: u32,
+    /// Where it begins in the object's text; [`NONE`] where an instruction added it.
+    pub(crate) at: u32,
+    /// Where its first value stands in the object's text.
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    pub(crate) value: Value,
+    /// Another value stands in the place of the first one.
+    pub(crate) replaced: bool,
+    /// The text has the name a second time.
+    pub(crate) twice: bool,
+    /// The next one in the list.
+    pub(crate) next: u32,
+}
+
+/// Which members of an object's text are in its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listed {
+    /// Those that the tree of paths has at this place.
+    At(u32),
+    /// Those whose name is in any path.
+    All,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object {
+    pub(crate) text: Text,
+    pub(crate) listed: Listed,
+    /// The list: members of the text in their order, then those that were added, in theirs.
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    /// What the entries of the index that belong to it carry; 0: it is not in the index.
+    pub(crate) stamp: u64,
+    /// Its text is not what it is any more.
+    pub(crate) changed: bool,
+    /// It stands in more than one place.
+    pub(crate) shared: bool,
+}
+
+/// Of a place in the tree of paths, the member that was found there.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    stamp: u64,
+    member: u32,
+}
+
+pub(crate) struct Overlay {
+    pub(crate) members: Arena<Member>,
+    pub(crate) objects: Arena<Object>,
+    index: Vec<Found>,
+    /// No object of an earlier document has a stamp above it: so the index need not be emptied.
+    stamps: u64,
+}
+
+impl Overlay {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let room = plan.nodes() + plan.parts;
+        Self { members: Arena::with_room(room), objects: Arena::with_room(room), index: vec![Found::default(); plan.nodes()], stamps: 0 }
+    }
+
+    /// Forgets the document.
+    pub(crate) fn clear(&mut self) {
+        self.stamps += self.objects.len() as u64;
+        self.members.clear();
+        self.objects.clear();
+    }
+
+    /// An object whose text begins at `start`, and whose members come into the index.
+    #[inline(always)]
+    pub(crate) fn push_indexed(&mut self, start: usize, node: u32) -> u32 {
+        let stamp = self.stamps + self.objects.len() as u64 + 1;
+        let text = Text { source: Source::Document, start: start as u32, end: start as u32 };
+        self.objects.push(Object { stamp, ..Object::new(text, Listed::At(node)) })
+    }
+
+    /// Appends to the list of an object.
+    #[inline(always)]
+    pub(crate) fn link(&mut self, object: u32, member: Member) -> u32 {
+        let number = self.members.push(member);
+        let object = &mut self.objects[object];
+        let last = std::mem::replace(&mut object.last, number);
+        if last == NONE {
+            object.first = number;
+        } else {
+            self.members[last].next = number;
+        }
+        number
+    }
+
+    /// The member that the index has for a place, if it belongs to the object of this stamp.
+    #[inline(always)]
+    pub(crate) fn indexed(&self, node: u32, stamp: u64) -> Option<u32> {
+        self.index.get(node as usize).filter(|found| found.stamp == stamp).map(|found| found.member)
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_index(&mut self, node: u32, stamp: u64, member: u32) {
+        if let Some(found) = self.index.get_mut(node as usize) {
+            *found = Found { stamp, member };
+        }
+    }
+
+    /// The members in the list of an object.
+    pub(crate) fn list(&self, object: u32) -> impl Iterator<Item = (u32, &Member)> {
+        let mut next = self.objects[object].first;
+        std::iter::from_fn(move || {
+            if next == NONE {
+                return None;
+            }
+            let (number, member) = (next, &self.members[next]);
+            next = member.next;
+            Some((number, member))
+        })
+    }
+
+    /// The member that a part of a path names, in an object that lists it. The poison is a name that the object has twice.
+    #[inline(always)]
+    pub(crate) fn find(&self, plan: &Plan, object: u32, path: &[Part], part: usize) -> Outcome<Option<u32>> {
+        let Some(Part { name, node, .. }) = path.get(part).copied() else { return Ok(None) };
+        let stamp = self.objects[object].stamp;
+        let found = if stamp > 0 {
+            self.indexed(node, stamp).filter(|member| !matches!(self.members[*member].value, Value::Gone))
+        } else {
+            let mut list = self.list(object);
+            list.find(|(_, member)| member.name == name && !matches!(member.value, Value::Gone)).map(|(number, _)| number)
+        };
+        match found {
+            Some(member) if self.members[member].twice => Err(twice(plan, path, part)),
+            found => Ok(found),
+        }
+    }
+}
+
+#[cold]
+fn twice(plan: &Plan, path: &[Part], part: usize) -> Box<crate::poison::Poison> {
+    poison("duplicate-name", format!("{} is there twice", plan.path(path, part)))
+}
+
+impl Object {
+    pub(crate) fn new(text: Text, listed: Listed) -> Self {
+        Self { text, listed, first: NONE, last: NONE, stamp: 0, changed: false, shared: false }
+    }
+}
+
+impl Member {
+    /// A member that an instruction adds, without a value yet.
+    pub(crate) fn added(name: u32) -> Self {
+        Self { name, at: NONE, start: NONE, end: NONE, value: Value::Gone, replaced: true, twice: false, next: NONE }
+    }
+}

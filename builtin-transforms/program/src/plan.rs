@@ -1,0 +1,231 @@
+//! A program, made ready to run: names numbered, paths in one tree, everything that is ever written in one pool of text.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::canonical::push_text;
+use crate::literal::Literal;
+use crate::overlay::{Source, Text};
+use crate::path::Path;
+use crate::program::{Instruction, Program};
+
+/// The node of the tree of paths that stands for the root of a document.
+pub(crate) const ROOT: u32 = 0;
+
+pub(crate) struct Plan {
+    /// Every name in any path, sorted by its bytes; the place is its number.
+    names: Vec<Name>,
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
+    pub(crate) steps: Vec<Step>,
+    /// Names and literals as they are written, `{}`.
+    pub(crate) pool: Vec<u8>,
+    /// Parts of all paths together: as many members and objects as instructions can add.
+    pub(crate) parts: usize,
+}
+
+struct Name {
+    text: String,
+    /// The name as it is written before its value: quotes and colon too.
+    opening: Text,
+}
+
+/// A place in documents that some path goes through.
+struct Node {
+    /// Its children, as a range of the edges.
+    first: u32,
+    count: u32,
+    /// Bit n: a child's name has n bytes; 63: has 63 or more.
+    lengths: u64,
+}
+
+/// From a place to one of its members.
+pub(crate) struct Edge {
+    /// The name's length and its first bytes, in which most names differ already.
+    length: usize,
+    head: u64,
+    pub(crate) name: u32,
+    pub(crate) node: u32,
+}
+
+/// One name of a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) name: u32,
+    /// The place that has a member of this name, and the place of that member.
+    pub(crate) above: u32,
+    pub(crate) node: u32,
+}
+
+pub(crate) enum Step {
+    Remove(Box<[Part]>),
+    Set { path: Box<[Part]>, value: Text, height: usize, growth: u64 },
+    Copy { from: Box<[Part]>, to: Box<[Part]>, growth: u64 },
+    Route(Box<[Part]>),
+    DropWhenEquals(Box<[Part]>, Literal),
+    RequireEquals(Box<[Part]>, Literal),
+}
+
+/// What stands in the pool first.
+pub(crate) const EMPTY_OBJECT: Text = Text { source: Source::Pool, start: 0, end: 2 };
+
+impl Plan {
+    pub(crate) fn new(program: &Program) -> Self {
+        let mut pool = String::from("{}");
+        let mut write = |text: &str| {
+            let start = pool.len();
+            pool.push_str(text);
+            Text { source: Source::Pool, start: start as u32, end: pool.len() as u32 }
+        };
+        let paths = program.instructions.iter().flat_map(paths);
+        let names: BTreeSet<&str> = paths.clone().flat_map(Path::segments).collect();
+        let names: Vec<Name> = names
+            .into_iter()
+            .map(|name| {
+                let mut opening = String::new();
+                push_text(&mut opening, name);
+                opening.push(':');
+                Name { text: name.to_owned(), opening: write(&opening) }
+            })
+            .collect();
+        let mut tree = Tree { names: &names, children: vec![BTreeMap::new()] };
+        let steps = program.instructions.iter().map(|instruction| tree.step(instruction, &mut write)).collect();
+        let children = tree.children;
+        let parts = paths.map(|path| path.segments().count()).sum();
+        let (nodes, edges) = flatten(children, &names);
+        Self { names, nodes, edges, steps, pool: pool.into_bytes(), parts }
+    }
+
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether any path goes on below this place.
+    #[inline(always)]
+    pub(crate) fn goes_on(&self, node: u32) -> bool {
+        self.nodes.get(node as usize).is_some_and(|node| node.count > 0)
+    }
+
+    /// The member of a place that a name in a document leads to. `name` is the inside of the string, without escapes.
+    #[inline(always)]
+    pub(crate) fn edge(&self, node: u32, name: &[u8]) -> Option<&Edge> {
+        let node = self.nodes.get(node as usize)?;
+        if node.lengths >> name.len().min(63) & 1 == 0 {
+            return None;
+        }
+        self.edge_of_length(node, name)
+    }
+
+    fn edge_of_length(&self, node: &Node, name: &[u8]) -> Option<&Edge> {
+        let head = head(name);
+        let edges = self.edges.get(node.first as usize..(node.first + node.count) as usize)?;
+        edges
+            .iter()
+            .find(|edge| edge.length == name.len() && edge.head == head && (edge.length <= 8 || self.name(edge.name).as_bytes() == name))
+    }
+
+    pub(crate) fn name(&self, name: u32) -> &str {
+        self.names.get(name as usize).map_or("", |name| &name.text)
+    }
+
+    pub(crate) fn opening(&self, name: u32) -> Text {
+        self.names.get(name as usize).map_or(EMPTY_OBJECT, |name| name.opening)
+    }
+
+    /// The number of a name, if any path has it. `name` is what the name says, without escapes.
+    pub(crate) fn number(&self, name: &[u8]) -> Option<u32> {
+        self.names.binary_search_by(|known| known.text.as_bytes().cmp(name)).ok().map(|number| number as u32)
+    }
+
+    /// A path as text, up to the part at `last`.
+    pub(crate) fn path(&self, path: &[Part], last: usize) -> String {
+        let names: Vec<&str> = path.iter().take(last + 1).map(|part| self.name(part.name)).collect();
+        names.join(".")
+    }
+}
+
+/// The first 8 bytes of a name.
+#[inline(always)]
+fn head(name: &[u8]) -> u64 {
+    match name.first_chunk() {
+        Some(head) => u64::from_le_bytes(*head),
+        None => name.iter().rev().fold(0, |head, byte| head << 8 | u64::from(*byte)),
+    }
+}
+
+fn paths(instruction: &Instruction) -> impl Iterator<Item = &Path> + Clone {
+    let (first, second) = match instruction {
+        Instruction::Copy { from, to } => (from, Some(to)),
+        Instruction::Remove { path }
+        | Instruction::Set { path, .. }
+        | Instruction::Route { path }
+        | Instruction::DropWhenEquals { path, .. }
+        | Instruction::RequireEquals { path, .. } => (path, None),
+    };
+    std::iter::once(first).chain(second)
+}
+
+/// The tree of paths while it grows: of each place, its members by name.
+struct Tree<'a> {
+    names: &'a [Name],
+    children: Vec<BTreeMap<u32, u32>>,
+}
+
+impl Tree<'_> {
+    fn step(&mut self, instruction: &Instruction, write: &mut impl FnMut(&str) -> Text) -> Step {
+        match instruction {
+            Instruction::Remove { path } => Step::Remove(self.parts(path)),
+            Instruction::Set { path, value } => {
+                let growth = self.growth(path) + value.text.len() as u64;
+                Step::Set { path: self.parts(path), value: write(&value.text), height: value.height, growth }
+            }
+            Instruction::Copy { from, to } => {
+                let growth = self.growth(to);
+                Step::Copy { from: self.parts(from), to: self.parts(to), growth }
+            }
+            Instruction::Route { path } => Step::Route(self.parts(path)),
+            Instruction::DropWhenEquals { path, value } => Step::DropWhenEquals(self.parts(path), value.clone()),
+            Instruction::RequireEquals { path, value } => Step::RequireEquals(self.parts(path), value.clone()),
+        }
+    }
+
+    fn parts(&mut self, path: &Path) -> Box<[Part]> {
+        let mut above = ROOT;
+        let parts = path.segments().map(|segment| {
+            let name = self.number(segment);
+            let next = self.children.len() as u32;
+            let node = self.children.get_mut(above as usize).map_or(next, |children| *children.entry(name).or_insert(next));
+            if node == next {
+                self.children.push(BTreeMap::new());
+            }
+            let part = Part { name, above, node };
+            above = node;
+            part
+        });
+        parts.collect()
+    }
+
+    fn number(&self, segment: &str) -> u32 {
+        self.names.partition_point(|name| name.text.as_str() < segment) as u32
+    }
+
+    /// The most bytes that making every member of a path adds, without the value at its end.
+    fn growth(&self, path: &Path) -> u64 {
+        let opening = |segment| self.names.get(self.number(segment) as usize).map_or(0, |name| name.opening.len() as u64);
+        // A comma or two braces around each.
+        path.segments().map(|segment| opening(segment) + 3).sum()
+    }
+}
+
+fn flatten(children: Vec<BTreeMap<u32, u32>>, names: &[Name]) -> (Vec<Node>, Vec<Edge>) {
+    let mut edges: Vec<Edge> = Vec::with_capacity(children.len());
+    let nodes = children.into_iter().map(|children| {
+        let mut node = Node { first: edges.len() as u32, count: children.len() as u32, lengths: 0 };
+        for (name, child) in children {
+            let text = names.get(name as usize).map_or("", |name| &name.text);
+            node.lengths |= 1 << text.len().min(63);
+            edges.push(Edge { length: text.len(), head: head(text.as_bytes()), name, node: child });
+        }
+        node
+    });
+    (nodes.collect(), edges)
+}

@@ -1,0 +1,107 @@
+//! The first way through a document: reads all of it, and keeps what the program's paths lead to.
+
+use crate::decode::decode;
+use crate::overlay::{Member, NONE, Overlay, Source, Text, Value};
+use crate::plan::{Plan, ROOT};
+use crate::scan::{self, Fault};
+
+/// Reads `document`, which must be compact JSON, into the empty overlay. Gives the number of its root, or none where the
+/// document is no object.
+pub(crate) fn track(document: &[u8], plan: &Plan, limit: usize, overlay: &mut Overlay) -> Result<Option<u32>, Fault> {
+    let mut tracker = Tracker { text: document, plan, limit, overlay };
+    let (root, end) = match scan::byte(document, 0) {
+        b'{' => tracker.object(0, ROOT, 1).map(|(root, end)| (Some(root), end))?,
+        _ => (None, scan::value(document, 0, 0, limit)?),
+    };
+    if end == document.len() { Ok(root) } else { Err(Fault::Syntax(end)) }
+}
+
+struct Tracker<'a> {
+    text: &'a [u8],
+    plan: &'a Plan,
+    limit: usize,
+    overlay: &'a mut Overlay,
+}
+
+impl Tracker<'_> {
+    /// Reads the object at `at`, the container number `depth` from the root, for the place `node`. Gives its number and one past
+    /// its end. Calls itself as deep as paths are, whatever the document looks like.
+    fn object(&mut self, at: usize, node: u32, depth: usize) -> Result<(u32, usize), Fault> {
+        if depth > self.limit {
+            return Err(Fault::Depth(at));
+        }
+        let text = self.text;
+        let object = self.overlay.push_indexed(at, node);
+        let stamp = self.overlay.objects[object].stamp;
+        let mut at = at + 1;
+        if scan::byte(text, at) == b'}' {
+            return Ok((object, self.close(object, at)));
+        }
+        loop {
+            let member = at;
+            if scan::byte(text, at) != b'"' {
+                return Err(Fault::Syntax(at));
+            }
+            let (end, escapes) = scan::string(text, at + 1)?;
+            if scan::byte(text, end) != b':' {
+                return Err(Fault::Syntax(end));
+            }
+            let start = end + 1;
+            let inside = text.get(member + 1..end - 1).unwrap_or_default();
+            let edge = if escapes { self.edge_with_escapes(node, inside) } else { self.plan.edge(node, inside) };
+            at = match edge.map(|edge| (edge.name, edge.node)) {
+                None => scan::value(text, start, depth, self.limit)?,
+                Some((name, node)) => self.member(object, stamp, Place { name, node, member, start }, depth)?,
+            };
+            match scan::byte(text, at) {
+                b',' => at += 1,
+                b'}' => return Ok((object, self.close(object, at))),
+                _ => return Err(Fault::Syntax(at)),
+            }
+        }
+    }
+
+    fn close(&mut self, object: u32, brace: usize) -> usize {
+        self.overlay.objects[object].text.end = brace as u32 + 1;
+        brace + 1
+    }
+
+    #[cold]
+    fn edge_with_escapes(&self, node: u32, inside: &[u8]) -> Option<&crate::plan::Edge> {
+        let mut name = Vec::new();
+        decode(inside, &mut name);
+        self.plan.edge(node, &name)
+    }
+
+    /// Reads the value of a member that a path leads to.
+    fn member(&mut self, object: u32, stamp: u64, place: Place, depth: usize) -> Result<usize, Fault> {
+        let Place { name, node, member, start } = place;
+        if let Some(first) = self.overlay.indexed(node, stamp) {
+            // Whoever looks for it is told; nobody reads either value.
+            self.overlay.members[first].twice = true;
+            return scan::value(self.text, start, depth, self.limit);
+        }
+        let (at, start) = (member as u32, start as u32);
+        let listed = Member { name, at, start, end: start, value: Value::Gone, replaced: false, twice: false, next: NONE };
+        let number = self.overlay.link(object, listed);
+        self.overlay.set_index(node, stamp, number);
+        let (value, end) = if scan::byte(self.text, place.start) == b'{' && self.plan.goes_on(node) {
+            let (inner, end) = self.object(place.start, node, depth + 1)?;
+            (Value::Object(inner), end)
+        } else {
+            let end = scan::value(self.text, place.start, depth, self.limit)?;
+            (Value::Text(Text { source: Source::Document, start, end: end as u32 }), end)
+        };
+        let listed = &mut self.overlay.members[number];
+        listed.value = value;
+        listed.end = end as u32;
+        Ok(end)
+    }
+}
+
+struct Place {
+    name: u32,
+    node: u32,
+    member: usize,
+    start: usize,
+}

@@ -1,0 +1,4 @@
+//! Programs, seen from outside.
+
+mod differential;
+mod model;
