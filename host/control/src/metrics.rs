@@ -57,14 +57,20 @@ fn instruments(meter: &Meter, host: &Arc<dyn Host>) {
     counter(meter, host, "tidegate.pipeline.transactions", "{transaction}", "source transactions written", |pipeline| {
         pipeline.transactions
     });
-    counter(meter, host, "tidegate.pipeline.rows", "{row}", "rows written, a snapshot's included", |pipeline| pipeline.rows);
+    counter(meter, host, "tidegate.pipeline.rows", "{row}", "changes written", |pipeline| pipeline.rows);
+    counter(meter, host, "tidegate.pipeline.snapshot.rows", "{row}", "rows that snapshots wrote", |pipeline| pipeline.snapshot_rows);
     counter(meter, host, "tidegate.pipeline.retries", "{attempt}", "attempts that had to be made again", |pipeline| pipeline.retries);
     pipeline_gauge(meter, host, "tidegate.relay.backlog", "By", "bytes in the relay that the pipeline has not written yet", |pipeline| {
-        Some(pipeline.lag_bytes as f64)
+        pipeline.lag_bytes as f64
     });
-    pipeline_gauge(meter, host, "tidegate.pipeline.lag", "s", "age of the oldest transaction that is not written yet", |pipeline| {
-        pipeline.lag_seconds
-    });
+    pipeline_gauge(
+        meter,
+        host,
+        "tidegate.pipeline.lag",
+        "s",
+        "age of the newest transaction that is written, while more is waiting",
+        |pipeline| pipeline.lag_seconds,
+    );
     source_gauge(meter, host, "tidegate.source.slot.retained", "By", "log that the server keeps for the slot", |source| {
         source.retained_bytes
     });
@@ -89,14 +95,12 @@ fn pipeline_gauge(
     name: &'static str,
     unit: &'static str,
     about: &'static str,
-    read: fn(&Pipeline) -> Option<f64>,
+    read: fn(&Pipeline) -> f64,
 ) {
     let host = Arc::clone(host);
     let observe = move |instrument: &dyn AsyncInstrument<f64>| {
         for pipeline in host.status().pipelines {
-            if let Some(value) = read(&pipeline) {
-                instrument.observe(value, &[KeyValue::new("pipeline", pipeline.name.clone())]);
-            }
+            instrument.observe(read(&pipeline), &[KeyValue::new("pipeline", pipeline.name.clone())]);
         }
     };
     meter.f64_observable_gauge(name).with_unit(unit).with_description(about).with_callback(observe).build();

@@ -32,10 +32,14 @@ pub struct Pipeline {
     pub position: Option<String>,
     /// How much the relay holds for it that is not at the destination yet.
     pub lag_bytes: u64,
-    /// How old the oldest transaction is that is not at the destination yet.
-    pub lag_seconds: Option<f64>,
-    /// Rows written since the daemon started, a snapshot's included.
+    /// How long ago the newest transaction at the destination was committed, while more is waiting; 0 when nothing waits.
+    pub lag_seconds: f64,
+    /// Changes written since the daemon started, snapshots not counted.
     pub rows: u64,
+    /// Rows that snapshots wrote since the daemon started.
+    pub snapshot_rows: u64,
+    /// An estimate of all rows of the snapshot that runs; 0 where unknown.
+    pub snapshot_estimate: u64,
     /// Source transactions written since the daemon started.
     pub transactions: u64,
     /// Attempts that had to be made again since the daemon started.
@@ -55,20 +59,20 @@ pub struct Pipeline {
 pub struct PoisonReport {
     /// The stable name of the reason.
     pub kind: String,
-    /// What was refused and by which rule.
+    /// The rule that was broken, with the path where there is one.
     pub reason: String,
-    /// The row's table.
-    pub relation: Option<String>,
-    /// SHA-256 of the row's key text, in hexadecimal digits.
-    pub key_hash: Option<String>,
-    /// The transaction.
-    pub position: Option<String>,
+    /// The row's table; empty where the transaction as a whole is at fault.
+    pub relation: String,
+    /// The first 16 hexadecimal digits of SHA-256 over the row's key text.
+    pub key_hash: String,
+    /// The transaction's commit-end position.
+    pub position: String,
+    /// The transaction's id at its source.
+    pub xid: u32,
     /// The change's number within it.
     pub ordinal: Option<u32>,
-    /// The path in the program or the document that is at fault.
-    pub path: Option<String>,
     /// How large the document is.
-    pub size_bytes: Option<u64>,
+    pub size_bytes: u64,
 }
 
 /// A source.

@@ -28,7 +28,7 @@ fn audit(folder: &Path) -> Vec<String> {
 impl Host for Noting {
     fn status(&self) -> Status {
         let state = (*self.state.lock().unwrap()).to_owned();
-        let pipeline = Pipeline { name: "all".to_owned(), state, rows: 7, lag_seconds: Some(0.5), ..Pipeline::default() };
+        let pipeline = Pipeline { name: "all".to_owned(), state, rows: 7, lag_seconds: 0.5, ..Pipeline::default() };
         let source = Source { name: "shop".to_owned(), state: "capturing".to_owned(), retained_bytes: Some(42), ..Source::default() };
         Status { started: true, pipelines: vec![pipeline], sources: vec![source], ..Status::default() }
     }

@@ -1,0 +1,86 @@
+//! The running daemon, as the control socket sees it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tidegate_api::{BoxFuture, Error, Result, code};
+use tidegate_control::{Act, Host, Store, status};
+
+use super::pipelines::Running;
+use super::source::Worker;
+
+/// Everything that runs.
+pub(crate) struct Daemon {
+    pub(crate) sources: BTreeMap<String, Arc<Worker>>,
+    pub(crate) pipelines: BTreeMap<String, Running>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) started: AtomicBool,
+    pub(crate) stopping: AtomicBool,
+    /// Acts come one after the other.
+    pub(crate) acting: tokio::sync::Mutex<()>,
+}
+
+impl Daemon {
+    async fn do_act(&self, name: &str, act: Act) -> Result<()> {
+        let pipeline =
+            self.pipelines.get(name).ok_or_else(|| Error::new(&code::NO_SUCH_PIPELINE, "find pipeline").with("pipeline", name))?;
+        let source = self.sources.get(&pipeline.source);
+        let _one_at_a_time = self.acting.lock().await;
+        tracing::info!(pipeline = name, "operator: {act} {name}");
+        match act {
+            Act::Pause => {
+                let before = self.store.paused(name)?;
+                self.store.set_paused(name, true)?;
+                let paused = pipeline.handle.pause().await;
+                if paused.is_err() {
+                    self.store.set_paused(name, before)?;
+                }
+                paused
+            }
+            Act::Resume => {
+                self.store.set_paused(name, false)?;
+                if let Some(source) = source {
+                    source.resume().await;
+                }
+                pipeline.handle.resume().await
+            }
+            Act::Reset => {
+                self.store.set_paused(name, false)?;
+                if let Some(source) = source {
+                    source.reset().await?;
+                }
+                pipeline.handle.reset().await
+            }
+        }
+    }
+}
+
+impl Host for Daemon {
+    fn status(&self) -> status::Status {
+        status::Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: self.started.load(Ordering::Relaxed),
+            stopping: self.stopping.load(Ordering::Relaxed),
+            pipelines: self.pipelines.iter().map(|(name, running)| running.status(name)).collect(),
+            sources: self.sources.values().map(|worker| worker.status()).collect(),
+        }
+    }
+
+    fn act<'a>(&'a self, pipeline: &'a str, act: Act) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.do_act(pipeline, act))
+    }
+
+    fn slots(&self) -> BoxFuture<'_, Vec<status::Source>> {
+        Box::pin(futures_util::future::join_all(self.sources.values().map(|worker| worker.ask())))
+    }
+
+    fn drop_slot<'a>(&'a self, source: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let worker = self.sources.get(source).ok_or_else(|| Error::new(&code::NO_SUCH_SOURCE, "find source").with("source", source))?;
+            let _one_at_a_time = self.acting.lock().await;
+            tracing::info!(origin = source, "operator: drop the slot of {source}");
+            worker.remove().await
+        })
+    }
+}

@@ -1,0 +1,27 @@
+//! The log on standard error: for people on a terminal, else one JSON object a line.
+
+use std::io::IsTerminal as _;
+
+use tidegate_api::{Error, Result, code};
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::LogFormat;
+
+/// Starts logging. `filter` is what is logged, in the form of `RUST_LOG`.
+pub(crate) fn set_up(filter: &str, format: LogFormat) -> Result<()> {
+    let refused = |error: &dyn std::fmt::Display| Error::new(&code::USAGE, "read log filter").because(error.to_string());
+    let filter = EnvFilter::builder().parse(filter).map_err(|error| refused(&error))?;
+    let terminal = std::io::stderr().is_terminal();
+    let people = match format {
+        LogFormat::Auto => terminal,
+        LogFormat::Human => true,
+        LogFormat::Json => false,
+    };
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let set = if people {
+        builder.with_ansi(terminal).with_target(false).try_init()
+    } else {
+        builder.json().flatten_event(true).with_current_span(false).with_span_list(false).try_init()
+    };
+    set.map_err(|error| refused(&error))
+}
