@@ -80,17 +80,19 @@ impl Comparison<'_> {
         if names.iter().zip(names.iter().skip(1)).any(|(name, next)| name == next) {
             return Err(Incomparable::Twice);
         }
-        // The members of a literal are sorted by the same order.
-        if names.len() != literal.len() || names.iter().zip(literal).any(|(name, (other, _))| **name != *other.as_bytes()) {
+        if names.len() != literal.len() {
             return Ok(false);
         }
+        // In the document's order, up to the first difference.
         let mut members = walk();
         while let Some(met) = members.next(self.overlay, self.plan) {
+            if matches!(met.value, Value::Gone) {
+                continue;
+            }
             let name = said(met.name);
             let place = literal.binary_search_by(|(other, _)| other.as_bytes().cmp(&name));
-            if let (Some((_, literal)), false) = (place.ok().and_then(|place| literal.get(place)), matches!(met.value, Value::Gone))
-                && !self.equal(met.value, literal)?
-            {
+            let Some((_, literal)) = place.ok().and_then(|place| literal.get(place)) else { return Ok(false) };
+            if !self.equal(met.value, literal)? {
                 return Ok(false);
             }
         }
