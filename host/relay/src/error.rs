@@ -8,7 +8,14 @@ use crate::record::Place;
 
 /// A write or a sync failed. It may pass: space is freed, a disk comes back.
 pub(crate) fn write_failed(operation: &'static str, file: &str, error: io::Error) -> Error {
-    Error::new(&code::RELAY_WRITE, operation).with("file", file).because(error).transient()
+    let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    let failed = Error::new(&code::RELAY_WRITE, operation).with("file", file).because(error).transient();
+    if full { failed.with("disk", "full") } else { failed }
+}
+
+/// Whether a write failed because there is no space.
+pub(crate) fn disk_is_full(error: &Error) -> bool {
+    error.code() == &code::RELAY_WRITE && error.context().any(|(name, _)| name == "disk")
 }
 
 /// Reading failed, which says nothing about what is stored.

@@ -2,26 +2,42 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crate::log::Shared;
 
-/// A thread of its own; it ends when this is dropped.
+/// A thread of its own, which ends when this is dropped: nothing is written for the log afterwards.
 #[derive(Debug)]
-pub(crate) struct Keeper(SyncSender<()>);
+pub(crate) struct Keeper {
+    wake: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
 
 impl Keeper {
     pub(crate) fn start(shared: Arc<Shared>) -> Self {
         let (sender, receiver) = sync_channel(1);
         let spawned = std::thread::Builder::new().name("relay-keeper".to_owned()).spawn(move || keep(&shared, &receiver));
-        if let Err(error) = spawned {
+        if let Err(error) = &spawned {
             tracing::error!(%error, "no thread for checkpoints: they are written when a lease ends");
         }
-        Self(sender)
+        Self { wake: Some(sender), thread: spawned.ok() }
     }
 
     /// A checkpoint has moved.
     pub(crate) fn wake(&self) {
-        let _ = self.0.try_send(()); // one wake-up that waits already is enough
+        if let Some(sender) = &self.wake {
+            let _ = sender.try_send(()); // one wake-up that waits already is enough
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.wake = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 
@@ -29,7 +45,7 @@ fn keep(shared: &Shared, woken: &Receiver<()>) {
     while woken.recv().is_ok() {
         loop {
             // Gather what moves in the meantime.
-            let gathered = woken.recv_timeout(shared.options.checkpoint_every);
+            let gathered = wait(woken, shared.options.checkpoint_every);
             match shared.groups.flush() {
                 Ok(false) => break,
                 Ok(true) => {
@@ -42,6 +58,18 @@ fn keep(shared: &Shared, woken: &Receiver<()>) {
             if gathered == Err(RecvTimeoutError::Disconnected) {
                 return;
             }
+        }
+    }
+}
+
+/// Waits for all of `time`, and says whether it was cut short.
+fn wait(woken: &Receiver<()>, time: Duration) -> Result<(), RecvTimeoutError> {
+    let end = Instant::now() + time;
+    loop {
+        match woken.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) => return Ok(()),
+            Err(RecvTimeoutError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
         }
     }
 }

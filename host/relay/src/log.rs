@@ -2,18 +2,19 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use tidegate_api::{Captured, CommitPosition, Error, Result, Resume, SourceIdentity, code};
 use tokio::sync::watch;
 
 use crate::disk::Disk;
-use crate::error::internal;
+use crate::error::{disk_is_full, internal};
 use crate::group::Group;
 use crate::groups::{GroupStatus, Groups};
 use crate::keeper::Keeper;
 use crate::metadata::{Metadata, State};
 use crate::options::Options;
-use crate::recovery::recover;
+use crate::recovery::{Tail, recover};
 use crate::segments::Segments;
 use crate::writer::Writer;
 
@@ -108,7 +109,7 @@ impl Log {
             return self.shared.same(known, identity);
         }
         self.shared.metadata.set_ready(&self.shared.source, identity)?;
-        writing.writer = Some(Writer::new(digest(identity)?, self.shared.options.segment_bytes, None));
+        writing.writer = Some(Writer::new(digest(identity)?, self.shared.options.segment_bytes, Tail::default()));
         writing.state = State::Ready(identity.clone());
         Ok(())
     }
@@ -129,7 +130,7 @@ impl Log {
     /// Forgets the parts of an unfinished transaction: the source was opened again and will send it from its beginning.
     pub fn abandon_parts(&self) {
         if let Some(writer) = &mut self.shared.writing().writer {
-            writer.abandon();
+            writer.abandon(&self.shared.segments());
         }
     }
 
@@ -185,6 +186,13 @@ impl Log {
     }
 }
 
+impl Drop for Log {
+    /// An append that somebody did not wait for ends first, and none begins afterwards: the folder may be opened again.
+    fn drop(&mut self) {
+        self.shared.writing().writer = None;
+    }
+}
+
 impl Shared {
     fn writing(&self) -> MutexGuard<'_, Writing> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
@@ -214,24 +222,27 @@ impl Shared {
     fn append(&self, captured: &[Captured]) -> Result<CommitPosition> {
         let mut writing = self.writing();
         let Some(writer) = &mut writing.writer else {
-            return Err(internal("append to relay", "a source is created before it is captured"));
+            return Err(internal("append to relay", "a source is created before it is captured, and its log is open"));
         };
         let segments = self.segments();
-        let room = self.make_room(captured);
-        if room.is_err() {
-            writer.abandon();
+        let before = segments.head();
+        let stored = self.make_room(captured).and_then(|()| writer.append(&segments, captured, self.options.now_us()));
+        if stored.is_err() {
+            writer.abandon(&segments);
         }
-        let stored = room.and_then(|()| writer.append(&segments, captured, self.options.now_us()));
         drop(writing);
         if let Err(error) = stored {
-            if error.code() == &code::RELAY_WRITE {
-                // Perhaps the disk is full: give up what is kept only for comfort.
-                let _ = self.retain(std::time::Duration::ZERO, None);
+            if disk_is_full(&error) {
+                // Gives up what is kept only for comfort.
+                let _ = self.retain(Duration::ZERO, None);
             }
             return Err(error);
         }
-        self.tell();
-        Ok(segments.head())
+        let head = segments.head();
+        if head > before {
+            self.tell();
+        }
+        Ok(head)
     }
 
     fn forget(&self) -> Result<()> {

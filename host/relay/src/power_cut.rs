@@ -45,6 +45,7 @@ struct State {
     dark: bool,
     capacity: Option<u64>,
     fail_syncs: u64,
+    fail_cuts: bool,
 }
 
 #[derive(Debug, Default)]
@@ -137,6 +138,11 @@ impl PowerCutDisk {
         self.state().fail_syncs = count;
     }
 
+    /// Lets every [`DiskFile::cut`] fail.
+    pub fn fail_cuts(&self, fail: bool) {
+        self.state().fail_cuts = fail;
+    }
+
     /// Lets writes fail, half done, that would make all files together longer than this.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.state().capacity = bytes;
@@ -150,6 +156,24 @@ impl PowerCutDisk {
             change(&mut file.kept);
             file.seen.clone_from(&file.kept);
         }
+    }
+
+    /// Takes a file away behind everybody's back, durably.
+    pub fn lose(&self, path: &Path) {
+        let mut state = self.state();
+        state.seen.remove(path);
+        state.kept.remove(path);
+    }
+
+    /// Moves everything in one folder to another, durably, as if the disk were mounted elsewhere.
+    pub fn rename_folder(&self, from: &Path, to: &Path) {
+        let mut state = self.state();
+        let renamed = |names: &BTreeMap<PathBuf, usize>| {
+            let moved = |path: &PathBuf| path.strip_prefix(from).map_or_else(|_| path.clone(), |name| to.join(name));
+            names.iter().map(|(path, number)| (moved(path), *number)).collect()
+        };
+        state.seen = renamed(&state.seen);
+        state.kept = renamed(&state.kept);
     }
 
     /// The files that are seen, with their lengths.
@@ -294,6 +318,9 @@ impl DiskFile for Handle {
         self.with(|state, number| {
             let cut = state.change()?;
             let length = place(length)?;
+            if state.fail_cuts {
+                return Err(io::Error::other("the disk does not answer"));
+            }
             if let Some(file) = state.files.get_mut(number) {
                 file.change(Change::Cut { length });
             }

@@ -66,6 +66,9 @@ impl Reader {
 
     /// Durable bytes that were not read yet.
     pub(crate) fn bytes_behind(&self, cursor: Option<Cursor>, position: CommitPosition) -> u64 {
+        if position >= self.segments.head() {
+            return 0;
+        }
         let place = cursor.map(|cursor| cursor.place).or_else(|| {
             let segment = self.segments.start_for(position).ok().flatten()?;
             Some(Place { sequence: segment.sequence, offset: HEADER_LEN })
@@ -76,13 +79,13 @@ impl Reader {
     /// The next durable transaction; `None` where there is none yet.
     pub(crate) fn next(&mut self) -> Result<Option<Entry>> {
         let Some(mut cursor) = self.start()? else { return Ok(None) };
-        loop {
+        // Behind the head there may be parts whose commit is not here: the writer may take them back.
+        while cursor.position < self.segments.head() {
             let Some((segment, following)) = self.segments.with_following(cursor.place.sequence) else { return Err(self.behind()) };
             if segment.damaged {
                 return Err(corrupt("read relay", cursor.position, cursor.place, "a segment without a header"));
             }
             if cursor.place.offset >= segment.end {
-                self.cursor = Some(cursor);
                 match following {
                     Some(next) => cursor = step_into(&cursor, &next)?,
                     None => return Ok(None),
@@ -90,13 +93,19 @@ impl Reader {
                 continue;
             }
             match self.read_at(&segment, &cursor)? {
-                Read::Passed(after) => cursor = after,
+                Read::Passed(after) => {
+                    if after.position > cursor.position {
+                        self.cursor = Some(after);
+                    }
+                    cursor = after;
+                }
                 Read::Entry(entry) => {
                     self.cursor = Some(entry.after);
                     return Ok(Some(entry));
                 }
             }
         }
+        Ok(None)
     }
 
     fn start(&self) -> Result<Option<Cursor>> {
@@ -121,8 +130,7 @@ impl Reader {
             crc: Some(crc),
             position,
         };
-        let chain = if offset == HEADER_LEN { Some(segment.crc) } else { cursor.crc };
-        let chained = |previous: u32| chain.is_none_or(|crc| crc == previous);
+        let chained = |previous: u32| cursor.crc.is_none_or(|crc| crc == previous);
         // Parts are proved when they are lent: here they are only stepped over.
         let part = file.prefix(offset, segment.end).map_err(failed)?.filter(|prefix| prefix.part && chained(prefix.previous));
         if let Some(prefix) = part {
@@ -138,7 +146,7 @@ impl Reader {
             return Ok(Read::Passed(Cursor { place: Place { sequence, offset: next }, crc: None, position: cursor.position }));
         };
         let position = record.body.position().unwrap_or(cursor.position);
-        if chain.is_none() && position > from {
+        if cursor.crc.is_none() && position > from {
             return Err(corrupt("read relay", cursor.position, cursor.place, "a damaged record before this one"));
         }
         let after = step(bytes.len() as u64, record.crc, position);
@@ -171,10 +179,10 @@ pub(crate) fn behind(segments: &Segments, position: CommitPosition) -> Error {
 
 fn step_into(cursor: &Cursor, next: &Segment) -> Result<Cursor> {
     let place = Place { sequence: next.sequence, offset: HEADER_LEN };
-    if next.sequence != cursor.place.sequence + 1 {
+    if !next.damaged && next.previous.sequence != cursor.place.sequence {
         return Err(corrupt("read relay", cursor.position, cursor.place, "a missing segment behind this one"));
     }
-    if !next.damaged && cursor.crc.is_some_and(|crc| crc != next.previous_crc) {
+    if !next.damaged && cursor.crc.is_some_and(|crc| crc != next.previous.crc) {
         return Err(corrupt("read relay", cursor.position, place, "a segment that does not continue the one before"));
     }
     Ok(Cursor { place, crc: Some(next.crc), position: cursor.position.max(next.base) })
@@ -219,7 +227,9 @@ impl<'a> Chunks<'a> {
         while !self.done {
             let segment = self.segments.get(self.at.sequence).ok_or_else(|| behind(self.segments, self.commit.position))?;
             if self.at.offset >= segment.end {
-                self.at = Place { sequence: segment.sequence + 1, offset: HEADER_LEN };
+                let (_, following) = self.segments.with_following(segment.sequence).unzip();
+                let next = following.flatten().ok_or_else(|| self.damaged("a transaction without its end"))?;
+                self.at = Place { sequence: next.sequence, offset: HEADER_LEN };
                 continue;
             }
             let file = open(&mut self.open, self.segments, segment.sequence)?;

@@ -11,6 +11,9 @@ use crate::segment::{Fields, HEADER_LEN};
 /// So much is read at once, unless a record is larger.
 const BLOCK: u64 = 256 << 10;
 
+/// No segment is this long.
+const LARGEST: u64 = 1 << 40;
+
 /// An open file and the block that was read last.
 #[derive(Debug)]
 pub(crate) struct RecordFile {
@@ -87,8 +90,9 @@ impl RecordFile {
             for (index, window) in block.windows(PREFIX_LEN).enumerate() {
                 let offset = from + index as u64;
                 let synced = Fields(window.get(12..).unwrap_or_default()).u64().unwrap_or(0);
-                // A handful of comparisons rules nearly every place out before a crc is computed.
-                let plausible = synced >= HEADER_LEN && synced > durable && synced <= offset;
+                // A handful of comparisons rules nearly every place out before a crc is computed. Where bytes are missing,
+                // what follows stands below its old place: `synced` may be beyond it.
+                let plausible = synced >= HEADER_LEN && synced > durable && synced < LARGEST;
                 let fits = plausible && record::length(window).is_some_and(|length| offset + length <= limit);
                 if fits && self.record(offset, limit)?.is_some() {
                     return Ok(Some(offset));

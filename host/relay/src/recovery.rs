@@ -19,17 +19,17 @@ use crate::disk::{Disk, fill};
 use crate::error::{read_failed, write_failed};
 use crate::record::Body;
 use crate::record_file::RecordFile;
-use crate::segment::{BadHeader, HEADER_LEN, Header, parse_file_name};
+use crate::segment::{BadHeader, End, HEADER_LEN, Header, parse_file_name};
 use crate::segments::{Segment, Segments};
 
-/// The end of what counts: what the next segment follows.
+/// What the next segment follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tail {
-    pub(crate) sequence: u64,
-    pub(crate) end: u64,
-    pub(crate) crc: u32,
+    pub(crate) end: End,
     /// Bytes behind the end may be there.
     pub(crate) torn: bool,
+    /// No segment with a greater sequence was ever begun.
+    pub(crate) last_sequence: u64,
 }
 
 /// A segment that was read through.
@@ -41,17 +41,14 @@ pub(crate) struct Scanned {
     pub(crate) head: CommitPosition,
     /// So much is known to be durable.
     pub(crate) proven: u64,
+    /// Behind the last whole record, and its crc.
+    pub(crate) reached: (u64, u32),
     /// The first damaged record.
     pub(crate) damage: Option<u64>,
 }
 
 /// Opens a source's segments. `identity` is whose they must be; `None` where there must not be any.
-pub(crate) fn recover(
-    disk: Arc<dyn Disk>,
-    folder: PathBuf,
-    incarnation: u64,
-    identity: Option<[u8; 32]>,
-) -> Result<(Segments, Option<Tail>)> {
+pub(crate) fn recover(disk: Arc<dyn Disk>, folder: PathBuf, incarnation: u64, identity: Option<[u8; 32]>) -> Result<(Segments, Tail)> {
     let shown = folder.display().to_string();
     disk.make_folder(&folder).map_err(|error| write_failed("make relay folder", &shown, error))?;
     let names = disk.list(&folder).map_err(|error| read_failed("list relay folder", &shown, error))?;
@@ -72,46 +69,64 @@ pub(crate) fn recover(
                 .with("folder", shown)
                 .with("found", "segments that the metadata does not know")
                 .fix("restore the whole relay folder, or remove it and `tidegate pipeline reset` every pipeline of the source")),
-            None => Ok((found, None)),
+            None => Ok((found, Tail::default())),
         };
     };
+    let mut tail = Tail { last_sequence: sequences.last().copied().unwrap_or(0), ..Tail::default() };
     let mut list: Vec<Segment> = Vec::new();
-    let mut tail = None;
     let mut head = CommitPosition::ZERO;
-    let mut entries = sequences.iter().zip(&headers).filter_map(|(sequence, header)| Some((*sequence, header.as_ref()?))).peekable();
-    while let Some((sequence, header)) = entries.next() {
+    let mut chain = chain(&found, sequences, headers).into_iter().peekable();
+    while let Some((sequence, header)) = chain.next() {
         let Found::Whole(header, crc, size) = header else {
-            tail = Some(Tail { sequence, end: HEADER_LEN, crc: 0, torn: false });
+            tail.end = End { sequence, offset: HEADER_LEN, crc: 0 };
             list.push(Segment::damaged(sequence, head, HEADER_LEN));
             continue;
         };
         if header.identity != identity || header.sequence != sequence {
-            return Err(Error::new(&code::RELAY_CORRUPT, "open relay")
-                .with("segment", found.name(sequence))
-                .with("found", "a segment of another source"));
+            let error = Error::new(&code::RELAY_CORRUPT, "open relay").with("segment", found.name(sequence));
+            return Err(error.with("found", "a segment of another source"));
         }
-        let sealed = match entries.peek() {
-            Some((next, Found::Whole(following, ..))) if *next == sequence + 1 => Some(following),
-            _ => None,
-        };
-        if let Some(following) = sealed {
+        if let Some((_, Found::Whole(following, ..))) = chain.peek()
+            && following.previous.sequence == sequence
+        {
             head = following.base;
-            list.push(Segment::new(header, *crc, following.previous_end));
+            list.push(Segment::new(&header, crc, following.previous.offset));
             continue;
         }
-        let scanned = scan(&found, sequence, *crc, header.base, *size)?;
+        let scanned = scan(&found, sequence, crc, header.base, size)?;
         if let Some(offset) = scanned.damage {
             tracing::error!(segment = found.name(sequence), offset, "the relay holds a damaged record: readers stop there");
         }
-        if entries.peek().is_none() {
+        if chain.peek().is_none() {
             prove(&found, sequence, scanned.proven, scanned.end)?;
         }
         head = scanned.head;
-        tail = Some(Tail { sequence, end: scanned.end, crc: scanned.crc, torn: scanned.end < *size });
-        list.push(Segment::new(header, *crc, scanned.end));
+        tail = Tail { end: End { sequence, offset: scanned.end, crc: scanned.crc }, torn: scanned.end < size, ..tail };
+        list.push(Segment::new(&header, crc, scanned.end));
     }
     found = Segments::new(found.disk, found.folder, incarnation, list, head);
     Ok((found, tail))
+}
+
+/// The segments that follow each other, oldest first. What none of them names is removed.
+fn chain(segments: &Segments, sequences: Vec<u64>, headers: Vec<Option<Found>>) -> Vec<(u64, Found)> {
+    let mut kept = Vec::new();
+    let mut wanted = u64::MAX;
+    for (sequence, header) in sequences.into_iter().zip(headers).rev() {
+        match header {
+            Some(found) if sequence <= wanted => {
+                wanted = if let Found::Whole(header, ..) = &found { header.previous.sequence } else { sequence - 1 };
+                kept.push((sequence, found));
+            }
+            _ => {
+                if let Err(error) = segments.remove(sequence) {
+                    tracing::warn!(%error, "a segment that does not count stays");
+                }
+            }
+        }
+    }
+    kept.reverse();
+    kept
 }
 
 enum Found {
@@ -141,7 +156,8 @@ fn read_header(segments: &Segments, sequence: u64) -> Result<Option<Found>> {
 pub(crate) fn scan(segments: &Segments, sequence: u64, header_crc: u32, base: CommitPosition, limit: u64) -> Result<Scanned> {
     let failed = |error| segments.read_failed(sequence, error);
     let mut file = RecordFile::new(segments.open(sequence).map_err(failed)?);
-    let mut scanned = Scanned { end: HEADER_LEN, crc: header_crc, head: base, proven: HEADER_LEN, damage: None };
+    let mut scanned =
+        Scanned { end: HEADER_LEN, crc: header_crc, head: base, proven: HEADER_LEN, reached: (HEADER_LEN, header_crc), damage: None };
     let mut offset = HEADER_LEN;
     let mut chain = Some(header_crc);
     while offset < limit {
@@ -151,6 +167,7 @@ pub(crate) fn scan(segments: &Segments, sequence: u64, header_crc: u32, base: Co
             Some((record, bytes)) if chain.is_none_or(|chain| chain == record.previous) && fits(record.body.position()) => {
                 offset += bytes.len() as u64;
                 chain = Some(record.crc);
+                scanned.reached = (offset, record.crc);
                 scanned.proven = scanned.proven.max(record.synced);
                 if let Body::Commit(_) | Body::Watermark(_) = record.body {
                     scanned.end = offset;

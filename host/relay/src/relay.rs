@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tidegate_api::{Error, Result, code};
 
@@ -12,14 +12,14 @@ use crate::log::Log;
 use crate::metadata::Metadata;
 use crate::options::Options;
 
-/// A relay: one folder, one process.
+/// A relay: one folder, one process. Logs stay open until it and everything that was lent of them is dropped.
 #[derive(Debug)]
 pub struct Relay {
     folder: PathBuf,
     disk: Arc<dyn Disk>,
     options: Options,
     metadata: Arc<Metadata>,
-    logs: Mutex<BTreeMap<String, Weak<Log>>>,
+    logs: Mutex<BTreeMap<String, Arc<Log>>>,
 }
 
 impl Relay {
@@ -44,12 +44,12 @@ impl Relay {
             return Err(Error::new(&code::CONFIG_VALUE, "open source in relay").with("source", source).with("allowed", "1 to 64 bytes"));
         }
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(log) = logs.get(source).and_then(Weak::upgrade) {
-            return Ok(log);
+        if let Some(log) = logs.get(source) {
+            return Ok(Arc::clone(log));
         }
         let folder = self.folder.join(folder_name(source));
         let log = Arc::new(Log::open(Arc::clone(&self.metadata), source, folder, Arc::clone(&self.disk), self.options.clone())?);
-        logs.insert(source.to_owned(), Arc::downgrade(&log));
+        logs.insert(source.to_owned(), Arc::clone(&log));
         Ok(log)
     }
 }

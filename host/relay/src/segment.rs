@@ -4,7 +4,7 @@
 //!
 //! A relay's log of one source is a folder of segment files named `<incarnation>-<sequence>.segment`, both numbers as 16
 //! hexadecimal digits. The incarnation grows when the operator resets the source: files of another one are rubbish.
-//! Sequences of one incarnation have no gaps. All integers are little-endian.
+//! Sequences grow; a segment names the one before it, and files between the two are rubbish. All integers are little-endian.
 //!
 //! ```text
 //!  0 magic           8 bytes "TIDERLAY"
@@ -16,23 +16,24 @@
 //! 32 identity        32 bytes, the digest of the source's identity
 //! 64 base            u64, the last position before this segment: every position in it is greater
 //! 72 created         i64, microseconds since 1970-01-01 UTC
-//! 80 previous end    u64, how many bytes of the segment before this one count: what stands behind them is rubbish
-//! 88 previous crc    u32, the crc of the last record that counts there, or of its header where it has none
-//! 92 crc             u32, CRC32C of the 92 bytes above
+//! 80 previous        u64, the sequence of the segment before this one; 0 for the first
+//! 88 previous end    u64, how many bytes of that segment count: what stands behind them is rubbish
+//! 96 previous crc    u32, the crc of the last record that counts there, or of its header where it has none
+//! 100 crc            u32, CRC32C of the 100 bytes above
 //! ```
 //!
 //! Records follow (see [`record`](crate::record)). A segment is written by one process only, and only until something
 //! fails: whatever comes then begins a new one, whose header says how much of the old one counts. So nothing is ever
 //! appended behind bytes that nobody has proved.
 //!
-//! Of the first segment, `previous end` and `previous crc` are 0. A file that is not longer than a header and holds no
+//! A file that is not longer than a header and holds no
 //! valid one was about to be created when the power went: it is no segment.
 
 use tidegate_api::CommitPosition;
 use tidegate_api::chunk::{CHUNK_FORMAT, DOCUMENT_FORMAT};
 
 /// The length of the header.
-pub(crate) const HEADER_LEN: u64 = 96;
+pub(crate) const HEADER_LEN: u64 = 104;
 
 const MAGIC: &[u8; 8] = b"TIDERLAY";
 const VERSION: u32 = 1;
@@ -46,8 +47,16 @@ pub(crate) struct Header {
     pub(crate) base: CommitPosition,
     pub(crate) created_us: i64,
     pub(crate) unfinished: bool,
-    pub(crate) previous_end: u64,
-    pub(crate) previous_crc: u32,
+    pub(crate) previous: End,
+}
+
+/// How far a segment counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) sequence: u64,
+    pub(crate) offset: u64,
+    /// The crc of the last record before, or of the header.
+    pub(crate) crc: u32,
 }
 
 /// Why bytes are no header.
@@ -71,8 +80,9 @@ impl Header {
         out.extend_from_slice(&self.identity);
         out.extend_from_slice(&self.base.offset().to_le_bytes());
         out.extend_from_slice(&self.created_us.to_le_bytes());
-        out.extend_from_slice(&self.previous_end.to_le_bytes());
-        out.extend_from_slice(&self.previous_crc.to_le_bytes());
+        out.extend_from_slice(&self.previous.sequence.to_le_bytes());
+        out.extend_from_slice(&self.previous.offset.to_le_bytes());
+        out.extend_from_slice(&self.previous.crc.to_le_bytes());
         let crc = crc32c::crc32c(&out);
         out.extend_from_slice(&crc.to_le_bytes());
         (out, crc)
@@ -96,8 +106,7 @@ impl Header {
             base: CommitPosition::new(fields.u64()?),
             created_us: fields.u64()?.cast_signed(),
             unfinished: flags & UNFINISHED != 0,
-            previous_end: fields.u64()?,
-            previous_crc: fields.u32()?,
+            previous: End { sequence: fields.u64()?, offset: fields.u64()?, crc: fields.u32()? },
         };
         let crc = fields.u32()?;
         if crc != crc32c::crc32c(covered) {
@@ -148,7 +157,8 @@ mod tests {
 
     fn header() -> Header {
         let base = CommitPosition::new(41);
-        Header { sequence: 3, identity: [7; 32], base, created_us: -5, unfinished: true, previous_end: 4096, previous_crc: 9 }
+        let previous = End { sequence: 1, offset: 4096, crc: 9 };
+        Header { sequence: 3, identity: [7; 32], base, created_us: -5, unfinished: true, previous }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tidegate_api::{CommitPosition, Result};
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::{read_failed, write_failed};
-use crate::segment::{HEADER_LEN, Header, file_name};
+use crate::segment::{End, HEADER_LEN, Header, file_name};
 
 /// One segment, as readers see it.
 #[derive(Clone, Debug)]
@@ -18,8 +18,8 @@ pub(crate) struct Segment {
     pub(crate) base: CommitPosition,
     /// The crc of its header.
     pub(crate) crc: u32,
-    /// The crc of the last record before it.
-    pub(crate) previous_crc: u32,
+    /// What it follows.
+    pub(crate) previous: End,
     /// The first parts of its first transaction are in an earlier segment.
     pub(crate) unfinished: bool,
     pub(crate) created_us: i64,
@@ -35,7 +35,7 @@ impl Segment {
             sequence: header.sequence,
             base: header.base,
             crc,
-            previous_crc: header.previous_crc,
+            previous: header.previous,
             unfinished: header.unfinished,
             created_us: header.created_us,
             end,
@@ -45,7 +45,7 @@ impl Segment {
 
     /// A file whose header cannot be read, behind a segment that ends at `base`.
     pub(crate) fn damaged(sequence: u64, base: CommitPosition, end: u64) -> Self {
-        Self { sequence, base, crc: 0, previous_crc: 0, unfinished: false, created_us: i64::MAX, end, damaged: true }
+        Self { sequence, base, crc: 0, previous: End::default(), unfinished: false, created_us: i64::MAX, end, damaged: true }
     }
 }
 
@@ -98,11 +98,10 @@ impl Segments {
         behind.map(|segment| if segment.sequence == sequence { segment.end.saturating_sub(offset) } else { segment.end }).sum()
     }
 
-    /// A new segment: durable, without records so far. One of the same number that never held any is replaced.
+    /// A new segment: durable, without records so far.
     pub(crate) fn begin(&self, segment: Segment) {
         let mut known = self.write();
         known.staged = 0;
-        known.list.retain(|other| other.sequence != segment.sequence);
         known.list.push(segment);
     }
 
@@ -161,6 +160,18 @@ impl Segments {
         self.write().list.retain(|segment| segment.sequence > sequence);
     }
 
+    /// Forgets what is behind this place: nothing with a position is. Gives the sequences that are gone.
+    pub(crate) fn shorten(&self, sequence: u64, end: u64) -> Vec<u64> {
+        let mut known = self.write();
+        known.staged = 0;
+        let left = known.list.partition_point(|segment| segment.sequence <= sequence);
+        let gone = known.list.split_off(left).iter().map(|segment| segment.sequence).collect();
+        if let Some(last) = known.list.last_mut().filter(|last| last.sequence == sequence) {
+            last.end = last.end.min(end);
+        }
+        gone
+    }
+
     pub(crate) fn sequences(&self) -> Vec<u64> {
         self.read().list.iter().map(|segment| segment.sequence).collect()
     }
@@ -197,7 +208,10 @@ impl Segments {
             self.disk.sync_folder(&self.folder)?;
             Ok(file)
         };
-        let file = made().map_err(|error| write_failed("begin segment", &name, error))?;
+        let file = made().map_err(|error| {
+            let _ = self.disk.remove(&self.folder.join(&name)); // what is left of it is no segment
+            write_failed("begin segment", &name, error)
+        })?;
         debug_assert_eq!(bytes.len() as u64, HEADER_LEN);
         Ok((file, crc))
     }

@@ -7,7 +7,7 @@ use crate::error::{corrupt, internal, write_failed};
 use crate::failpoints;
 use crate::record::{self, Body, Commit, MAX_CHUNK_LEN, Place};
 use crate::recovery::{Tail, scan};
-use crate::segment::{HEADER_LEN, Header};
+use crate::segment::{End, HEADER_LEN, Header};
 use crate::segments::{Segment, Segments};
 
 /// Encoded records are handed to the system when they are this many bytes: a group that is larger takes several writes.
@@ -19,8 +19,8 @@ pub(crate) struct Writer {
     identity: [u8; 32],
     segment_bytes: u64,
     active: Option<Active>,
-    /// The end of the last segment that nobody writes to any more.
-    tail: Option<Tail>,
+    /// What the next segment follows.
+    tail: Tail,
     pending: Option<Pending>,
     buffer: Vec<u8>,
 }
@@ -33,9 +33,8 @@ struct Active {
     /// Written so far; the last record's crc there.
     written: u64,
     crc: u32,
-    /// Durable so far; the last record's crc there.
-    synced: u64,
-    synced_crc: u32,
+    /// Durable so far.
+    synced: End,
     /// A write or a sync is under way, or has failed: nothing is known of what is behind the durable bytes.
     doubtful: bool,
 }
@@ -44,19 +43,26 @@ struct Active {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     first: Place,
+    /// The crc of the record before it.
+    before: u32,
+    /// The head when it began.
+    head: CommitPosition,
     parts: u32,
     changes: u64,
     bytes: u64,
 }
 
 impl Writer {
-    pub(crate) fn new(identity: [u8; 32], segment_bytes: u64, tail: Option<Tail>) -> Self {
+    pub(crate) fn new(identity: [u8; 32], segment_bytes: u64, tail: Tail) -> Self {
         Self { identity, segment_bytes, active: None, tail, pending: None, buffer: Vec::new() }
     }
 
-    /// Forgets the parts of a transaction whose source connection was lost: it will come again from its beginning.
-    pub(crate) fn abandon(&mut self) {
-        self.pending = None;
+    /// Forgets the parts of a transaction whose source connection was lost, and gives their space back: it will come again
+    /// from its beginning.
+    pub(crate) fn abandon(&mut self, segments: &Segments) {
+        if self.pending.is_some() {
+            self.fall_back(segments);
+        }
     }
 
     /// Makes a group durable and tells the readers. What is at or below the head came before and is left out.
@@ -65,15 +71,14 @@ impl Writer {
     pub(crate) fn append(&mut self, segments: &Segments, captured: &[Captured], now_us: i64) -> Result<()> {
         let outcome = self.write_group(segments, captured, now_us);
         if outcome.is_err() {
-            self.pending = None;
-            self.give_up(segments);
+            self.fall_back(segments);
         }
         outcome
     }
 
     fn write_group(&mut self, segments: &Segments, captured: &[Captured], now_us: i64) -> Result<()> {
         if self.active.as_ref().is_some_and(|active| active.doubtful) {
-            self.give_up(segments); // the thread that wrote has died in the middle of it
+            self.fall_back(segments); // the thread that wrote has died in the middle of it
         }
         if self.active.as_ref().is_some_and(|active| active.written >= self.segment_bytes) {
             self.roll(segments)?;
@@ -100,8 +105,11 @@ impl Writer {
     }
 
     fn part(&mut self, segments: &Segments, chunk: &Chunk, head: CommitPosition, now_us: i64) -> Result<()> {
-        let place = self.place(segments, head, now_us)?;
-        let pending = self.pending.get_or_insert(Pending { first: place, parts: 0, changes: 0, bytes: 0 });
+        let written = self.buffer.len() as u64;
+        let active = self.active(segments, head, now_us)?;
+        let first = Place { sequence: active.sequence, offset: active.written + written };
+        let new = Pending { first, before: active.crc, head, parts: 0, changes: 0, bytes: 0 };
+        let pending = self.pending.get_or_insert(new);
         pending.parts = pending.parts.checked_add(1).ok_or_else(|| internal("append to relay", "a transaction has at most 2^32 parts"))?;
         pending.changes += chunk.len() as u64;
         pending.bytes += chunk.bytes().len() as u64;
@@ -110,8 +118,11 @@ impl Writer {
     }
 
     fn commit(&mut self, segments: &Segments, meta: &TransactionMeta, chunk: &Chunk, head: CommitPosition, now_us: i64) -> Result<()> {
-        let before = self.pending.take().unwrap_or(Pending { first: Place::default(), parts: 0, changes: 0, bytes: 0 });
-        let changes = before.changes + chunk.len() as u64;
+        let (first, parts, before, bytes) = self
+            .pending
+            .as_ref()
+            .map_or((Place::default(), 0, 0, 0), |pending| (pending.first, pending.parts, pending.changes, pending.bytes));
+        let changes = before + chunk.len() as u64;
         if changes != meta.changes {
             return Err(Error::new(&code::PROTOCOL, "append to relay")
                 .with("position", meta.position)
@@ -119,22 +130,17 @@ impl Writer {
                 .with("changes_received", changes));
         }
         let commit = Commit {
-            first: before.first,
-            parts: before.parts,
+            first,
+            parts,
             xid: meta.xid,
             position: meta.position,
             commit_time_us: meta.commit_time_us,
             changes,
-            bytes: before.bytes + chunk.bytes().len() as u64,
+            bytes: bytes + chunk.bytes().len() as u64,
         };
-        self.put(segments, &Body::Commit(commit), chunk.bytes(), head, now_us)
-    }
-
-    /// Where the next record will stand; begins a segment if there is none.
-    fn place(&mut self, segments: &Segments, base: CommitPosition, now_us: i64) -> Result<Place> {
-        let offset = self.buffer.len() as u64;
-        let active = self.active(segments, base, now_us)?;
-        Ok(Place { sequence: active.sequence, offset: active.written + offset })
+        self.put(segments, &Body::Commit(commit), chunk.bytes(), head, now_us)?;
+        self.pending = None;
+        Ok(())
     }
 
     fn put(&mut self, segments: &Segments, body: &Body, chunk: &[u8], head: CommitPosition, now_us: i64) -> Result<()> {
@@ -142,7 +148,7 @@ impl Writer {
             return Err(Error::new(&code::CHUNK_MALFORMED, "append to relay").with("bytes", chunk.len()).with("largest", MAX_CHUNK_LEN));
         }
         let active = self.active(segments, head, now_us)?;
-        let (previous, synced) = (active.crc, active.synced);
+        let (previous, synced) = (active.crc, active.synced.offset);
         let crc = record::put(&mut self.buffer, previous, synced, body, chunk);
         if let Some(active) = &mut self.active {
             active.crc = crc;
@@ -159,39 +165,39 @@ impl Writer {
     }
 
     fn begin(&mut self, segments: &Segments, base: CommitPosition, now_us: i64) -> Result<Active> {
-        let tail = self.tail.unwrap_or_default();
-        if tail.torn {
-            self.cut(segments, tail)?;
+        if self.tail.torn {
+            self.cut(segments)?;
         }
+        self.tail.last_sequence += 1; // also after a failure: a name is never used twice
         let header = Header {
-            sequence: tail.sequence + 1,
+            sequence: self.tail.last_sequence,
             identity: self.identity,
             base,
             created_us: now_us,
             unfinished: self.pending.is_some(),
-            previous_end: tail.end,
-            previous_crc: tail.crc,
+            previous: self.tail.end,
         };
         let (file, crc) = segments.create(&header)?;
         segments.begin(Segment::new(&header, crc, HEADER_LEN));
-        let (written, synced) = (HEADER_LEN, HEADER_LEN);
-        Ok(Active { file, sequence: header.sequence, written, crc, synced, synced_crc: crc, doubtful: false })
+        let synced = End { sequence: header.sequence, offset: HEADER_LEN, crc };
+        Ok(Active { file, sequence: header.sequence, written: HEADER_LEN, crc, synced, doubtful: false })
     }
 
     /// Reads the segment before again, and cuts what does not count. The cut gives space back and need not last: the next
     /// header says where the segment ends.
-    fn cut(&mut self, segments: &Segments, tail: Tail) -> Result<()> {
-        if let Some(segment) = segments.get(tail.sequence).filter(|segment| !segment.damaged) {
-            let scanned = scan(segments, segment.sequence, segment.crc, segment.base, tail.end)?;
-            if (scanned.end, scanned.crc) != (tail.end, tail.crc) {
-                let place = Place { sequence: tail.sequence, offset: scanned.end };
+    fn cut(&mut self, segments: &Segments) -> Result<()> {
+        let End { sequence, offset, crc } = self.tail.end;
+        if let Some(segment) = segments.get(sequence).filter(|segment| !segment.damaged) {
+            let scanned = scan(segments, sequence, segment.crc, segment.base, offset)?;
+            if scanned.reached != (offset, crc) {
+                let place = Place { sequence, offset: scanned.reached.0 };
                 return Err(corrupt("verify segment", scanned.head, place, "bytes that were durable are gone"));
             }
         }
-        if let Err(error) = segments.open(tail.sequence).and_then(|file| file.cut(tail.end)) {
-            tracing::warn!(segment = segments.name(tail.sequence), %error, "the torn end of a segment cannot be cut");
+        if let Err(error) = segments.open(sequence).and_then(|file| file.cut(offset)) {
+            tracing::warn!(segment = segments.name(sequence), %error, "the torn end of a segment cannot be cut");
         }
-        self.tail = Some(Tail { torn: false, ..tail });
+        self.tail.torn = false;
         Ok(())
     }
 
@@ -202,7 +208,7 @@ impl Writer {
         written.map_err(|error| write_failed("append to relay", &segments.name(active.sequence), error))?;
         active.written += self.buffer.len() as u64;
         active.doubtful = false;
-        segments.stage(active.written - active.synced);
+        segments.stage(active.written - active.synced.offset);
         self.buffer.clear();
         if self.buffer.capacity() > BUFFER {
             self.buffer.shrink_to(BUFFER);
@@ -217,31 +223,41 @@ impl Writer {
         active.file.sync().map_err(|error| write_failed("sync relay", &segments.name(active.sequence), error))?;
         failpoints::after_fsync();
         active.doubtful = false;
-        active.synced = active.written;
-        active.synced_crc = active.crc;
-        segments.advance(active.synced, head); // Invariant 1: the head moves only here, behind the sync
+        active.synced = End { sequence: active.sequence, offset: active.written, crc: active.crc };
+        segments.advance(active.written, head); // Invariant 1: the head moves only here, behind the sync
         Ok(())
     }
 
     /// Ends the segment at its full length. Parts in it may not be durable yet.
     fn roll(&mut self, segments: &Segments) -> Result<()> {
-        if self.active.as_ref().is_some_and(|active| active.written > active.synced) {
+        if self.active.as_ref().is_some_and(|active| active.written > active.synced.offset) {
             self.sync(segments, segments.head())?;
         }
         if let Some(active) = self.active.take() {
-            self.tail = Some(Tail { sequence: active.sequence, end: active.synced, crc: active.synced_crc, torn: false });
+            self.tail = Tail { end: active.synced, torn: false, ..self.tail };
         }
         Ok(())
     }
 
-    /// Ends the segment at its durable length. One that holds no durable record is begun again.
-    fn give_up(&mut self, segments: &Segments) {
-        segments.stage(0);
-        let Some(active) = self.active.take() else { return };
-        if active.synced > HEADER_LEN {
-            self.tail = Some(Tail { sequence: active.sequence, end: active.synced, crc: active.synced_crc, torn: true });
+    /// Goes back to what is durable and whole: behind it are bytes that nobody has proved, or parts without a commit.
+    fn fall_back(&mut self, segments: &Segments) {
+        self.buffer.clear();
+        let pending = self.pending.take().filter(|pending| pending.head == segments.head());
+        let begun = pending.map(|Pending { first, before, .. }| End { sequence: first.sequence, offset: first.offset, crc: before });
+        let synced = self.active.take().map(|active| active.synced);
+        let ends = begun.into_iter().chain(synced);
+        let Some(mut end) = ends.min_by_key(|end| (end.sequence, end.offset)) else { return };
+        // A segment without a record that counts goes as a whole.
+        if let Some(segment) = segments.get(end.sequence).filter(|_| end.offset <= HEADER_LEN) {
+            end = segment.previous;
+        }
+        for sequence in segments.shorten(end.sequence, end.offset).into_iter().rev() {
+            if let Err(error) = segments.remove(sequence) {
+                tracing::warn!(%error, "a segment that does not count stays until the next start");
+            }
         }
         // Gives the space back at once, which is what a full disk needs; see `cut`.
-        let _ = active.file.cut(active.synced);
+        let _ = segments.open(end.sequence).and_then(|file| file.cut(end.offset));
+        self.tail = Tail { end, torn: end.sequence > 0, ..self.tail };
     }
 }
