@@ -95,10 +95,17 @@ impl RequestWriter {
             + u8::from(record.key.is_some()) * HAS_KEY
             + u8::from(record.old.is_some()) * HAS_OLD;
         self.bytes.extend_from_slice(&[kind, present]);
-        let texts = [record.partition_key, record.content_type, record.relation, record.key].map(|text| text.map(str::as_bytes));
-        for field in [record.document].into_iter().chain(texts).chain([record.old]).flatten() {
-            put_bytes(&mut self.bytes, field);
-        }
+        let mut put = |field: Option<&[u8]>| {
+            if let Some(field) = field {
+                put_bytes(&mut self.bytes, field);
+            }
+        };
+        put(record.document);
+        put(record.partition_key.map(str::as_bytes));
+        put(record.content_type.map(str::as_bytes));
+        put(record.relation.map(str::as_bytes));
+        put(record.key.map(str::as_bytes));
+        put(record.old);
         self.count += 1;
     }
 

@@ -36,6 +36,8 @@ impl Instance {
     pub(crate) async fn new(module: &Module, config: &[u8], memory_bytes: u64) -> Result<Self, Failure> {
         let mut store = Store::new(module.pre.engine(), Limiter::new(memory_bytes));
         store.limiter(|limiter| limiter);
+        // An answer lies in the guest's memory, so it cannot be larger than that.
+        store.set_hostcall_fuel(usize::try_from(memory_bytes).unwrap_or(usize::MAX));
         let ready = async {
             store.set_fuel(CONFIGURE_FUEL)?;
             store.fuel_async_yield_interval(Some(SLICE_FUEL))?;
