@@ -140,7 +140,8 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn new(capture: Box<dyn Capture>) -> Self {
-        Self { capture, state: State::new(), seen: Vec::new(), position: CommitPosition::ZERO, transactions: 0, parts: Vec::new() }
+        let position = capture.identity().epoch.parse().unwrap();
+        Self { capture, state: State::new(), seen: Vec::new(), position, transactions: 0, parts: Vec::new() }
     }
 
     pub(crate) fn resume(&self) -> Resume {

@@ -57,6 +57,14 @@ impl Capture for PostgresCapture {
     }
 }
 
+/// A capture that is about to read.
+struct Prepared {
+    stream: stream::Stream,
+    identity: SourceIdentity,
+    /// Where a slot that was made just now begins; its reading was not started yet.
+    created: Option<CommitPosition>,
+}
+
 struct Thread {
     inner: Arc<Inner>,
     resume: Resume,
@@ -89,8 +97,19 @@ impl Thread {
                 prepared = self.prepare() => prepared,
             };
             match prepared {
-                Ok((stream, identity)) => {
+                Ok(Prepared { mut stream, identity, created }) => {
                     let _ = ready.send(Ok(identity));
+                    if let Some(position) = created {
+                        // Whoever asks for changes remembers the slot by now: until then nothing is decoded by it.
+                        tokio::select! {
+                            biased;
+                            () = handover.stopped() => return,
+                            () = handover.wanted() => {}
+                        }
+                        if let Err(error) = stream.start(&self.inner.publication, position).await {
+                            return handover.end(error);
+                        }
+                    }
                     if let Err(error) = stream.run().await {
                         handover.end(error);
                     }
@@ -102,7 +121,7 @@ impl Thread {
         });
     }
 
-    async fn prepare(&self) -> Result<(stream::Stream, SourceIdentity)> {
+    async fn prepare(&self) -> Result<Prepared> {
         let inner = &self.inner;
         let mut admin = Wire::open(&inner.settings, Mode::Ordinary).await?;
         let findings = checks::server(&mut admin).await?;
@@ -113,19 +132,24 @@ impl Thread {
         checks::refuse(&findings)?;
         checks::warn(&findings);
         let mut replication = Wire::open(&inner.settings, Mode::Replication).await?;
+        let (slot, database) = (inner.slot.as_str(), inner.settings.database.as_str());
+        let plan = slot::examine(&mut admin, &mut replication, slot, database, &self.resume).await?;
+        let created = !matches!(plan, slot::Plan::Resume(..));
+        // The publication first: a change from before it could not be decoded, and would block the slot for ever.
         if publication::ensure(&mut admin, &inner.publication, &self.tables, &facts).await? {
             facts = catalogue::tables(&mut admin, &inner.publication, &self.tables).await?;
         }
-        let prepared = slot::prepare(&mut admin, &mut replication, &inner.slot, &inner.settings.database, &self.resume).await?;
-        let (identity, position) = prepared;
+        let (identity, position) = slot::carry_out(plan, &mut admin, &mut replication, slot, database).await?;
         let timeout = stream::server_timeout(&mut replication).await?;
-        slot::start(&mut replication, &inner.slot, &inner.publication, position).await?;
+        if !created {
+            slot::start(&mut replication, slot, &inner.publication, position).await?;
+        }
         self.handover.confirm(position);
         let wanted = self.tables.iter().map(|table| (table.clone(), inner.policies.get(table).copied().unwrap_or_default()));
         let lookup = lookup::Lookup::new(Arc::clone(inner), admin, keys(facts));
         let assembler = assemble::Assembler::new(wanted.collect(), position);
         let stream = stream::Stream::new(replication, assembler, lookup, Arc::clone(&self.handover), position, timeout, inner.slot.clone());
-        Ok((stream, identity))
+        Ok(Prepared { stream, identity, created: created.then_some(position) })
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Slot {
     pub retained_bytes: Option<u64>,
     /// `reserved`, `extended`, `unreserved` or `lost`.
     pub state: String,
+    /// How many transactions were decoded by it since it was made, or since the server's statistics began.
+    pub transactions: u64,
     /// Whether it is the one that this source reads.
     pub ours: bool,
 }
@@ -50,8 +52,8 @@ pub(crate) async fn list(wire: &mut Wire, name: &str) -> Result<Vec<Slot>> {
     let sql = format!(
         "SELECT slot_name, active_pid, coalesce(database, ''), coalesce(plugin, ''), temporary, confirmed_flush_lsn,
             greatest(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), restart_lsn), 0)::bigint, coalesce(wal_status, ''),
-            slot_name = {name}
-         FROM pg_catalog.pg_replication_slots
+            slot_name = {name}, coalesce(total_txns, 0)
+         FROM pg_catalog.pg_replication_slots LEFT JOIN pg_catalog.pg_stat_replication_slots USING (slot_name)
          WHERE slot_name = {name} OR (slot_type = 'logical' AND database = current_database()) ORDER BY 1"
     );
     let rows = wire.query(&sql, "read slots").await?;
@@ -67,6 +69,7 @@ pub(crate) async fn list(wire: &mut Wire, name: &str) -> Result<Vec<Slot>> {
             retained_bytes: text(row, 6).parse().ok(),
             state: text(row, 7).to_owned(),
             ours: text(row, 8) == "t",
+            transactions: text(row, 9).parse().unwrap_or(0),
         })
         .collect())
 }
@@ -85,39 +88,40 @@ pub(crate) async fn identity(replication: &mut Wire, database: &str, epoch: Stri
     Ok((SourceIdentity { system: text(row, 0).to_owned(), timeline, database: database.to_owned(), epoch }, head))
 }
 
-/// Makes the slot ready for what the relay remembers. Gives the identity of its positions and the position to read from.
+/// What is to be done with the slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// It is made.
+    Create,
+    /// What an interrupted creation left is dropped, then it is made.
+    CreateAgain,
+    /// It is read on.
+    Resume(SourceIdentity, CommitPosition),
+}
+
+/// Compares the slot with what the relay remembers; changes nothing.
 ///
 /// # Errors
 /// Every state that cannot be resumed without losing something has a code of its own.
-pub(crate) async fn prepare(
-    admin: &mut Wire,
-    replication: &mut Wire,
-    name: &str,
-    database: &str,
-    resume: &Resume,
-) -> Result<(SourceIdentity, CommitPosition)> {
+pub(crate) async fn examine(admin: &mut Wire, replication: &mut Wire, name: &str, database: &str, resume: &Resume) -> Result<Plan> {
     let found = find(admin, name).await?;
     let operation = "open slot";
-    if let Some(slot) = &found {
-        if slot.plugin != "pgoutput" || slot.database != database || slot.temporary {
-            let error = Error::new(&code::SLOT_FOREIGN, operation).with("slot", name).with("plugin", &slot.plugin);
-            return Err(error.with("database", &slot.database).fix(drop_or_rename(name)));
-        }
+    if let Some(slot) = found.as_ref().filter(|slot| slot.plugin != "pgoutput" || slot.database != database || slot.temporary) {
+        let error = Error::new(&code::SLOT_FOREIGN, operation).with("slot", name).with("plugin", &slot.plugin);
+        return Err(error.with("database", &slot.database).fix(drop_or_rename(name)));
     }
     match (resume, found) {
-        (Resume::New, None) => create(admin, replication, name, database).await,
-        (Resume::New, Some(slot)) => {
+        (Resume::New | Resume::Interrupted, None) => Ok(Plan::Create),
+        // A creation that was interrupted left a slot that nothing was decoded by: reading begins only once it is
+        // remembered. Any other slot of this name was read by somebody else, or by us with another relay.
+        (Resume::Interrupted, Some(slot)) if slot.transactions == 0 => Ok(Plan::CreateAgain),
+        (Resume::New | Resume::Interrupted, Some(slot)) => {
             let confirmed = slot.confirmed.map_or_else(String::new, |lsn| lsn.to_string());
             let error = Error::new(&code::SOURCE_AHEAD_OF_RELAY, operation).with("slot", name).with("confirmed", confirmed);
             Err(error.with("relay", "empty").fix(format!(
-                "this slot was read by another data_dir: restore that one, or if its changes are not needed any more: {}",
+                "another data_dir reads this slot: use that one, or if it is gone and its changes are not needed any more: {}",
                 drop_or_rename(name)
             )))
-        }
-        (Resume::Interrupted, None) => create(admin, replication, name, database).await,
-        (Resume::Interrupted, Some(_)) => {
-            remove(admin, name).await?;
-            create(admin, replication, name, database).await
         }
         (Resume::At { .. }, None) => Err(Error::new(&code::SLOT_MISSING, operation).with("slot", name)),
         (Resume::At { identity, durable }, Some(slot)) => {
@@ -126,17 +130,38 @@ pub(crate) async fn prepare(
             }
             same(replication, identity, *durable, database).await?;
             let confirmed = CommitPosition(slot.confirmed.unwrap_or_default());
-            if confirmed > *durable {
+            // A new slot counts as confirmed up to the point of its creation: nothing before it can be decoded.
+            let created: CommitPosition = identity.epoch.parse().unwrap_or_default();
+            if confirmed > created.max(*durable) {
                 let error = Error::new(&code::SOURCE_AHEAD_OF_RELAY, operation).with("slot", name);
                 return Err(error.with("confirmed", confirmed).with("relay", durable));
             }
-            if identity.epoch.parse().is_ok_and(|epoch: CommitPosition| confirmed < epoch) {
+            if confirmed < created {
                 let error = Error::new(&code::SOURCE_IDENTITY, operation).with("slot", name).with("confirmed", confirmed);
                 return Err(error.with("slot was created at", &identity.epoch));
             }
-            Ok((identity.clone(), *durable))
+            Ok(Plan::Resume(identity.clone(), *durable))
         }
     }
+}
+
+/// Does what was planned. Gives the identity of the slot's positions and the position to read from.
+///
+/// # Errors
+/// When the slot cannot be made.
+pub(crate) async fn carry_out(
+    plan: Plan,
+    admin: &mut Wire,
+    replication: &mut Wire,
+    name: &str,
+    database: &str,
+) -> Result<(SourceIdentity, CommitPosition)> {
+    match plan {
+        Plan::Resume(identity, durable) => return Ok((identity, durable)),
+        Plan::CreateAgain => remove(admin, name).await?,
+        Plan::Create => {}
+    }
+    create(admin, replication, name, database).await
 }
 
 /// The fault where the server is not the one that the relay was filled from.

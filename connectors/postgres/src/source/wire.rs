@@ -99,22 +99,15 @@ impl Wire {
     /// Starts a command that answers with a copy (`COPY … TO STDOUT`, `START_REPLICATION`) and waits for its start.
     pub(crate) async fn start_copy(&mut self, sql: &str, operation: &'static str) -> Result<Result<(), Refusal>> {
         self.send_query(sql, operation).await?;
-        loop {
-            let frame = self.message(operation).await?;
-            match frame.tag {
-                // Copy out, copy both.
-                b'H' | b'W' => {
-                    self.consume(frame);
-                    return Ok(Ok(()));
-                }
-                b'E' => {
-                    let refusal = refusal(self.body(frame));
-                    self.consume(frame);
-                    return Ok(Err(refusal));
-                }
-                tag => return Err(malformed(operation, tag)),
-            }
-        }
+        let frame = self.message(operation).await?;
+        let answer = match frame.tag {
+            // Copy out, copy both.
+            b'H' | b'W' => Ok(()),
+            b'E' => Err(refusal(self.body(frame))),
+            tag => return Err(malformed(operation, tag)),
+        };
+        self.consume(frame);
+        Ok(answer)
     }
 
     /// Reads on behind a refused command until the server waits for the next one.

@@ -31,6 +31,17 @@ async fn a_creation_that_was_interrupted_is_made_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_slot_that_was_read_is_never_taken_for_an_interrupted_creation() {
+    let scene = Scene::new(Version::V15, TABLE).await;
+    let mut reader = scene.open().await;
+    scene.catch_up(&mut reader).await;
+    drop(reader);
+    let error = scene.refusal(&Resume::Interrupted).await;
+    assert_eq!((error.code(), error.is_transient()), (&code::SOURCE_AHEAD_OF_RELAY, false), "{error}");
+    assert_eq!(scene.source.slots().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_slot_of_another_plugin_is_foreign_whatever_the_relay_remembers() {
     let scene = Scene::new(Version::V15, TABLE).await;
     let identity = scene.open().await.identity();
@@ -99,8 +110,9 @@ async fn another_system_timeline_database_or_creation_is_another_source() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slot_that_somebody_reads_is_waited_for() {
     let scene = Scene::new(Version::V15, TABLE).await;
-    let reader = scene.open().await;
-    let resume = first(&reader);
+    let mut reader = scene.open().await;
+    scene.catch_up(&mut reader).await;
+    let resume = reader.resume();
     let error = scene.refusal(&resume).await;
     assert_eq!((error.code(), error.is_transient()), (&code::SLOT_IN_USE, true), "{error}");
     assert!(error.to_string().contains(&scene.database), "{error}");
@@ -119,6 +131,8 @@ async fn a_slot_that_the_server_gave_up_is_a_fault_by_name_at_the_start_and_in_m
     let tables = ["public.t".parse().unwrap()];
     let mut reader = Reader::new(source.open(&Resume::New, &tables).await.unwrap());
     let resume = first(&reader);
+    server.execute(&database, "INSERT INTO t VALUES (1)").await;
+    assert!(!reader.capture.next().await.unwrap().is_empty());
     for _ in 0..6 {
         server.execute(&database, "INSERT INTO unseen SELECT repeat(md5(g::text), 30) FROM generate_series(1, 16000) g").await;
         server.execute(&database, "SELECT pg_switch_wal()").await;
@@ -213,6 +227,7 @@ async fn a_publication_is_created_widened_or_refused_with_the_statement() {
     // The owner's own source adds the table, and keeps a publication that was there before.
     drop(scene.open().await);
     assert_eq!(scene.value("SELECT count(*) FROM pg_publication_tables").await, "2");
+    scene.source.drop_slot(&scene.database).await.unwrap();
     scene.execute("ALTER PUBLICATION tg_pub SET (publish = 'insert')").await;
     let error = refusal().await;
     assert_eq!(error.code(), &code::PUBLICATION_OPERATIONS);

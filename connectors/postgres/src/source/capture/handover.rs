@@ -21,6 +21,8 @@ pub(crate) struct Handover {
     freed: Notify,
     confirmed: AtomicU64,
     confirmation: Notify,
+    asked: AtomicBool,
+    ask: Notify,
     stopped: AtomicBool,
     stop: Notify,
 }
@@ -70,6 +72,8 @@ impl Handover {
 
     /// Waits until something is there and takes all of it. Safe to drop and call again.
     pub(crate) async fn take(&self) -> Result<Vec<Captured>> {
+        self.asked.store(true, Ordering::SeqCst);
+        self.ask.notify_one();
         loop {
             {
                 let mut waiting = self.lock();
@@ -86,6 +90,13 @@ impl Handover {
                 }
             }
             self.filled.notified().await;
+        }
+    }
+
+    /// Waits until the other end has asked for something.
+    pub(crate) async fn wanted(&self) {
+        while !self.asked.load(Ordering::SeqCst) {
+            self.ask.notified().await;
         }
     }
 

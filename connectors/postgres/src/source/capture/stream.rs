@@ -27,8 +27,9 @@ const SILENCE: Duration = Duration::from_secs(120);
 /// A server that answers is never given up sooner than this.
 const SHORTEST_SILENCE: Duration = Duration::from_secs(30);
 
-/// Idle moments are handed over this often at most, unless the server waits for one.
-const IDLE: Duration = Duration::from_secs(10);
+/// Idle moments are handed over this often at most, unless the server waits for one. How often they are made durable is
+/// for the other end to say.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// What was assembled is handed over in pieces of about this size, also in the middle of a full input.
 const PIECE_BYTES: usize = 1 << 20;
@@ -87,11 +88,17 @@ impl Stream {
         }
     }
 
+    /// Starts to read a slot that was made just now.
+    pub(crate) async fn start(&mut self, publication: &str, position: CommitPosition) -> Result<()> {
+        slot::start(&mut self.wire, &self.slot, publication, position).await
+    }
+
     /// Reads until the other end stops it.
     ///
     /// # Errors
     /// Why there will be no more.
     pub(crate) async fn run(mut self) -> Result<()> {
+        self.heard = Instant::now();
         loop {
             self.take_messages().await?;
             self.hand_idle_over();
