@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::decode::decode;
-use crate::overlay::{Listed, Member, NONE, Object, Overlay, Texts, Value};
+use crate::overlay::{Member, NONE, Object, Overlay, Texts, Value};
 use crate::plan::{EMPTY_OBJECT, Part, Plan};
 use crate::poison::{Outcome, poison};
 use crate::walk::Walk;
@@ -87,7 +87,7 @@ impl Editor<'_> {
     #[inline(always)]
     fn member(&mut self, object: u32, path: &[Part], part: usize) -> Outcome<Option<u32>> {
         let listed = self.overlay.objects[object].listed;
-        if listed != Listed::All && path.get(part).is_some_and(|part| listed != Listed::At(part.above)) {
+        if listed != NONE && path.get(part).is_some_and(|part| listed != part.above) {
             self.list_all(object);
         }
         self.overlay.find(self.plan, object, path, part)
@@ -105,7 +105,7 @@ impl Editor<'_> {
     }
 
     fn replace_by_object(&mut self, member: u32, path: &[Part], part: usize) {
-        let listed = path.get(part).map_or(Listed::All, |part| Listed::At(part.above));
+        let listed = path.get(part).map_or(NONE, |part| part.above);
         let object = self.overlay.objects.push(Object::new(EMPTY_OBJECT, listed));
         let member = &mut self.overlay.members[member];
         member.value = Value::Object(object);
@@ -117,7 +117,7 @@ impl Editor<'_> {
         match self.overlay.members[member].value {
             Value::Object(object) => Some(object),
             Value::Text(text) if self.texts.first(text) == b'{' => {
-                let object = self.overlay.objects.push(Object::new(text, Listed::All));
+                let object = self.overlay.objects.push(Object::new(text, NONE));
                 self.list_all(object);
                 self.overlay.members[member].value = Value::Object(object);
                 Some(object)
@@ -178,7 +178,7 @@ impl Editor<'_> {
             self.overlay.members[*member].next = list.get(index + 1).copied().unwrap_or(NONE);
         }
         let object = &mut self.overlay.objects[object];
-        object.listed = Listed::All;
+        object.listed = NONE;
         object.stamp = 0;
         object.first = list.first().copied().unwrap_or(NONE);
         object.last = list.last().copied().unwrap_or(NONE);

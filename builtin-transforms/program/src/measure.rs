@@ -68,10 +68,15 @@ impl Counter<'_> {
 impl Sink for Counter<'_> {
     type Full = TooDeep;
 
-    fn push(&mut self, bytes: &[u8]) {
+    fn push(&mut self, text: &[u8], start: usize, end: usize) {
+        let bytes = text.get(start..end).unwrap_or_default();
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         self.last = bytes.last().copied().or(self.last);
         (self.open, self.deepest) = scan::depth(bytes, self.open, self.deepest);
+    }
+
+    fn comma(&mut self) {
+        self.push(b",", 0, 1);
     }
 
     fn last(&self) -> Option<u8> {

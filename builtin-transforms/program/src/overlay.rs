@@ -89,19 +89,12 @@ pub(crate) struct Member {
     pub(crate) next: u32,
 }
 
-/// Which members of an object's text are in its list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Listed {
-    /// Those that the tree of paths has at this place.
-    At(u32),
-    /// Those whose name is in any path.
-    All,
-}
-
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Object {
     pub(crate) text: Text,
-    pub(crate) listed: Listed,
+    /// The place in the tree of paths whose members are in the list; [`NONE`]: the list has every member whose name is in any
+    /// path.
+    pub(crate) listed: u32,
     /// The list: members of the text in their order, then those that were added, in theirs.
     pub(crate) first: u32,
     pub(crate) last: u32,
@@ -146,7 +139,7 @@ impl Overlay {
     pub(crate) fn push_indexed(&mut self, start: usize, node: u32) -> u32 {
         let stamp = self.stamps + self.objects.len() as u64 + 1;
         let text = Text { source: Source::Document, start: start as u32, end: start as u32 };
-        self.objects.push(Object { stamp, ..Object::new(text, Listed::At(node)) })
+        self.objects.push(Object { stamp, ..Object::new(text, node) })
     }
 
     /// Appends to the list of an object.
@@ -194,16 +187,18 @@ impl Overlay {
     pub(crate) fn find(&self, plan: &Plan, object: u32, path: &[Part], part: usize) -> Outcome<Option<u32>> {
         let Some(Part { name, node, .. }) = path.get(part).copied() else { return Ok(None) };
         let stamp = self.objects[object].stamp;
-        let found = if stamp > 0 {
-            self.indexed(node, stamp).filter(|member| !matches!(self.members[*member].value, Value::Gone))
-        } else {
-            let mut list = self.list(object);
-            list.find(|(_, member)| member.name == name && !matches!(member.value, Value::Gone)).map(|(number, _)| number)
-        };
-        match found {
-            Some(member) if self.members[member].twice => Err(twice(plan, path, part)),
-            found => Ok(found),
+        let found = if stamp > 0 { self.indexed(node, stamp) } else { self.find_in_list(object, name) };
+        let Some(number) = found else { return Ok(None) };
+        let member = &self.members[number];
+        if member.twice {
+            return Err(twice(plan, path, part));
         }
+        Ok(Some(number).filter(|_| !matches!(member.value, Value::Gone)))
+    }
+
+    fn find_in_list(&self, object: u32, name: u32) -> Option<u32> {
+        let mut list = self.list(object);
+        list.find(|(_, member)| member.name == name && !matches!(member.value, Value::Gone)).map(|(number, _)| number)
     }
 }
 
@@ -213,7 +208,7 @@ fn twice(plan: &Plan, path: &[Part], part: usize) -> Box<crate::poison::Poison> 
 }
 
 impl Object {
-    pub(crate) fn new(text: Text, listed: Listed) -> Self {
+    pub(crate) fn new(text: Text, listed: u32) -> Self {
         Self { text, listed, first: NONE, last: NONE, stamp: 0, changed: false, shared: false }
     }
 }

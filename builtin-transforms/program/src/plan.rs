@@ -39,10 +39,11 @@ struct Node {
 }
 
 /// From a place to one of its members.
+#[derive(Clone, Copy)]
 pub(crate) struct Edge {
-    /// The name's length and its first bytes, in which most names differ already.
-    length: usize,
+    /// The name's first bytes and its length, in which most names differ already.
     head: u64,
+    length: u32,
     pub(crate) name: u32,
     pub(crate) node: u32,
 }
@@ -105,22 +106,23 @@ impl Plan {
         self.nodes.get(node as usize).is_some_and(|node| node.count > 0)
     }
 
-    /// The member of a place that a name in a document leads to. `name` is the inside of the string, without escapes.
+    /// The member of a place that a name leads to: `text` has what the name says from `start` to `end`.
     #[inline(always)]
-    pub(crate) fn edge(&self, node: u32, name: &[u8]) -> Option<&Edge> {
+    pub(crate) fn edge(&self, node: u32, text: &[u8], start: usize, end: usize) -> Option<Edge> {
         let node = self.nodes.get(node as usize)?;
-        if node.lengths >> name.len().min(63) & 1 == 0 {
+        let length = end.wrapping_sub(start);
+        if node.lengths >> length.min(63) & 1 == 0 {
             return None;
         }
-        self.edge_of_length(node, name)
+        let head = head(text, start, length);
+        let edges = self.edges.get(node.first as usize..)?.get(..node.count as usize)?;
+        let edge = edges.iter().find(|edge| edge.head == head && edge.length as usize == length)?;
+        if length <= 8 { Some(*edge) } else { self.long_edge(edges, text.get(start..end)?) }
     }
 
-    fn edge_of_length(&self, node: &Node, name: &[u8]) -> Option<&Edge> {
-        let head = head(name);
-        let edges = self.edges.get(node.first as usize..(node.first + node.count) as usize)?;
-        edges
-            .iter()
-            .find(|edge| edge.length == name.len() && edge.head == head && (edge.length <= 8 || self.name(edge.name).as_bytes() == name))
+    /// The same for a name that is more than its head.
+    fn long_edge(&self, edges: &[Edge], name: &[u8]) -> Option<Edge> {
+        edges.iter().find(|edge| self.name(edge.name).as_bytes() == name).copied()
     }
 
     pub(crate) fn name(&self, name: u32) -> &str {
@@ -145,11 +147,19 @@ impl Plan {
 
 /// The first 8 bytes of a name.
 #[inline(always)]
-fn head(name: &[u8]) -> u64 {
-    match name.first_chunk() {
-        Some(head) => u64::from_le_bytes(*head),
-        None => name.iter().rev().fold(0, |head, byte| head << 8 | u64::from(*byte)),
+fn head(text: &[u8], start: usize, length: usize) -> u64 {
+    let kept = if length >= 8 { u64::MAX } else { (1 << (length * 8)) - 1 };
+    match text.get(start..).and_then(|text| text.first_chunk()) {
+        Some(head) => u64::from_le_bytes(*head) & kept,
+        None => short_head(text, start, length),
     }
+}
+
+/// The same near the end of everything.
+#[cold]
+fn short_head(text: &[u8], start: usize, length: usize) -> u64 {
+    let name = text.get(start..).and_then(|text| text.get(..length)).unwrap_or_default();
+    name.iter().rev().fold(0, |head, byte| head << 8 | u64::from(*byte))
 }
 
 fn paths(instruction: &Instruction) -> impl Iterator<Item = &Path> + Clone {
@@ -223,7 +233,7 @@ fn flatten(children: Vec<BTreeMap<u32, u32>>, names: &[Name]) -> (Vec<Node>, Vec
         for (name, child) in children {
             let text = names.get(name as usize).map_or("", |name| &name.text);
             node.lengths |= 1 << text.len().min(63);
-            edges.push(Edge { length: text.len(), head: head(text.as_bytes()), name, node: child });
+            edges.push(Edge { head: head(text.as_bytes(), 0, text.len()), length: text.len() as u32, name, node: child });
         }
         node
     });

@@ -97,7 +97,8 @@ impl Run<'_> {
             // There is no such text: any replacement would put rows of several tenants together.
             return Err(poison("route-not-text", format!("{} has a surrogate escape without its partner", self.path(path))));
         };
-        if key.chars().all(char::is_whitespace) {
+        // Most keys begin with a character that is not blank.
+        if !key.starts_with(|c: char| c.is_ascii_graphic()) && key.chars().all(char::is_whitespace) {
             return Err(missing(self));
         }
         Ok(PartitionKey(key.to_owned()))

@@ -2,7 +2,7 @@
 
 use crate::decode::decode;
 use crate::overlay::{Member, NONE, Overlay, Source, Text, Value};
-use crate::plan::{Plan, ROOT};
+use crate::plan::{Edge, Plan, ROOT};
 use crate::scan::{self, Fault};
 
 /// Reads `document`, which must be compact JSON, into the empty overlay. Gives the number of its root, or none where the
@@ -47,11 +47,10 @@ impl Tracker<'_> {
                 return Err(Fault::Syntax(end));
             }
             let start = end + 1;
-            let inside = text.get(member + 1..end - 1).unwrap_or_default();
-            let edge = if escapes { self.edge_with_escapes(node, inside) } else { self.plan.edge(node, inside) };
-            at = match edge.map(|edge| (edge.name, edge.node)) {
+            let edge = if escapes { self.escaped(node, member + 1, end - 1) } else { self.plan.edge(node, text, member + 1, end - 1) };
+            at = match edge {
                 None => scan::value(text, start, depth, self.limit)?,
-                Some((name, node)) => self.member(object, stamp, Place { name, node, member, start }, depth)?,
+                Some(Edge { name, node, .. }) => self.member(object, stamp, Place { name, node, member, start }, depth)?,
             };
             match scan::byte(text, at) {
                 b',' => at += 1,
@@ -66,11 +65,12 @@ impl Tracker<'_> {
         brace + 1
     }
 
+    /// The edge of a name with escapes, whose inside begins at `start`.
     #[cold]
-    fn edge_with_escapes(&self, node: u32, inside: &[u8]) -> Option<&crate::plan::Edge> {
+    fn escaped(&self, node: u32, start: usize, end: usize) -> Option<Edge> {
         let mut name = Vec::new();
-        decode(inside, &mut name);
-        self.plan.edge(node, &name)
+        decode(self.text.get(start..end)?, &mut name);
+        self.plan.edge(node, &name, 0, name.len())
     }
 
     /// Reads the value of a member that a path leads to.

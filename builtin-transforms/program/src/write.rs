@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use crate::overlay::{NONE, Overlay, Texts, Value};
+use crate::overlay::{NONE, Overlay, Text, Texts, Value};
 use crate::plan::Plan;
 
 /// A document whose instructions have run.
@@ -18,7 +18,9 @@ pub(crate) trait Sink {
     /// Why it takes no more.
     type Full;
 
-    fn push(&mut self, bytes: &[u8]);
+    /// Takes the bytes of `text` from `start` to `end`.
+    fn push(&mut self, text: &[u8], start: usize, end: usize);
+    fn comma(&mut self);
     /// The last byte.
     fn last(&self) -> Option<u8>;
     /// Takes the last byte away.
@@ -32,23 +34,27 @@ impl Edited<'_> {
     pub(crate) fn write<S: Sink>(self, value: Value, out: &mut S) -> Result<(), S::Full> {
         match value {
             Value::Gone => {}
-            Value::Text(text) => out.push(self.texts.get(text)),
+            Value::Text(text) => self.text(text, out),
             Value::Object(number) => {
                 let object = &self.overlay.objects[number];
                 if object.changed {
                     return out.object(self, number);
                 }
-                out.push(self.texts.get(object.text));
+                self.text(object.text, out);
             }
         }
         Ok(())
+    }
+
+    #[inline(always)]
+    fn text<S: Sink>(self, text: Text, out: &mut S) {
+        out.push(self.texts.of(text.source), text.start as usize, text.end as usize);
     }
 
     /// Writes an object that was changed: its text, with each change in its place, and what was added at its end.
     pub(crate) fn write_object<S: Sink>(self, number: u32, out: &mut S) -> Result<(), S::Full> {
         let object = &self.overlay.objects[number];
         let text = self.texts.of(object.text.source);
-        let piece = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
         let end = object.text.end as usize;
         // Up to here the text is written, or is not wanted.
         let mut at = object.text.start as usize;
@@ -61,15 +67,15 @@ impl Edited<'_> {
                 if gone {
                     continue;
                 }
-                out.push(piece(at, end - 1));
+                out.push(text, at, end - 1);
                 at = end - 1;
                 if out.last() != Some(b'{') {
-                    out.push(b",");
+                    out.comma();
                 }
-                out.push(self.texts.get(self.plan.opening(member.name)));
+                self.text(self.plan.opening(member.name), out);
                 self.write(member.value, out)?;
             } else if gone {
-                out.push(piece(at, member.at as usize));
+                out.push(text, at, member.at as usize);
                 at = member.end as usize;
                 // One comma goes too: the one behind, or before the end the one in front.
                 if text.get(at) == Some(&b',') {
@@ -78,12 +84,12 @@ impl Edited<'_> {
                     out.pop();
                 }
             } else if member.replaced || self.is_changed(member.value) {
-                out.push(piece(at, member.start as usize));
+                out.push(text, at, member.start as usize);
                 self.write(member.value, out)?;
                 at = member.end as usize;
             }
         }
-        out.push(piece(at, end));
+        out.push(text, at, end);
         Ok(())
     }
 
@@ -97,23 +103,27 @@ impl Edited<'_> {
 impl Sink for Vec<u8> {
     type Full = Infallible;
 
-    /// Few bytes without a call.
     #[inline(always)]
-    fn push(&mut self, bytes: &[u8]) {
-        if bytes.len() > 64 {
-            return self.extend_from_slice(bytes);
+    fn push(&mut self, text: &[u8], start: usize, end: usize) {
+        let wanted = self.len().wrapping_add(end.wrapping_sub(start));
+        if end.wrapping_sub(start) > SHORT {
+            return self.extend_from_slice(text.get(start..end).unwrap_or_default());
         }
-        let (chunks, rest) = bytes.as_chunks::<16>();
-        for chunk in chunks {
-            self.extend_from_slice(chunk);
+        let mut at = start;
+        while at < end {
+            // More than is wanted, where there is more: that needs no count.
+            match text.get(at..).and_then(|text| text.first_chunk::<CHUNK>()) {
+                Some(chunk) => self.extend_from_slice(chunk),
+                None => return push_tail(self, text.get(at..end).unwrap_or_default()),
+            }
+            at += CHUNK;
         }
-        let (chunks, rest) = rest.as_chunks::<4>();
-        for chunk in chunks {
-            self.extend_from_slice(chunk);
-        }
-        for byte in rest {
-            Self::push(self, *byte);
-        }
+        self.truncate(wanted);
+    }
+
+    #[inline(always)]
+    fn comma(&mut self) {
+        Self::push(self, b',');
     }
 
     #[inline(always)]
@@ -127,5 +137,23 @@ impl Sink for Vec<u8> {
 
     fn object(&mut self, edited: Edited<'_>, object: u32) -> Result<(), Infallible> {
         edited.write_object(object, self)
+    }
+}
+
+/// Few bytes are copied without a call.
+const SHORT: usize = 128;
+const CHUNK: usize = 16;
+
+fn push_tail(out: &mut Vec<u8>, mut bytes: &[u8]) {
+    if let Some((chunk, rest)) = bytes.split_first_chunk::<8>() {
+        out.extend_from_slice(chunk);
+        bytes = rest;
+    }
+    if let Some((chunk, rest)) = bytes.split_first_chunk::<4>() {
+        out.extend_from_slice(chunk);
+        bytes = rest;
+    }
+    for byte in bytes {
+        out.push(*byte);
     }
 }

@@ -1,0 +1,1 @@
+SELECT NOT EXISTS (SELECT FROM pipelines WHERE pipeline <> $1)
