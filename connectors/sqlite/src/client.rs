@@ -6,9 +6,9 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use tidegate_api::{Batch, Error, MutationKind, PipelineRecord, Result, code, fold, hash};
 
+use crate::encode::{self, APPLICATION_ID, Document, FORMAT};
 use crate::error::of_sqlite;
 use crate::file::{self, Found, Identity};
-use crate::format::{self, APPLICATION_ID, Document, FORMAT};
 
 /// Another connection's transaction is waited for this long; then the error is transient.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -91,7 +91,7 @@ impl Writing<'_> {
     /// The pipeline's record.
     pub(crate) fn record(&self, pipeline: &str) -> Result<Option<PipelineRecord>> {
         let statement = self.transaction.prepare_cached(include_str!("../queries/read_record.sql"));
-        let read = statement.and_then(|mut statement| statement.query_row([pipeline], format::read_record).optional());
+        let read = statement.and_then(|mut statement| statement.query_row([pipeline], encode::read_record).optional());
         read.map_err(|error| of_sqlite(self.operation, &error))
     }
 

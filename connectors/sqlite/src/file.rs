@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tidegate_api::{Error, Result, code};
 
-use crate::format::APPLICATION_ID;
+use crate::encode::APPLICATION_ID;
 
 /// What is at the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 //! over a network). Several pipelines may share a file; their transactions take turns. Readers never block the writer.
 //! The file must be ours from the start: one that belongs to another application is refused and left as it is.
 //!
-//! The tables are specified in [`format`](mod@format). They may be read at any time:
+//! The tables are specified in [`encode`](mod@encode). They may be read at any time:
 //!
 //! ```sql
 //! SELECT key, document ->> '$.status' FROM documents WHERE pipeline = 'all' AND collection = 'public.orders';
@@ -40,9 +40,9 @@
 mod client;
 mod config;
 mod destination;
+pub mod encode;
 mod error;
 mod file;
-pub mod format;
 mod preflight;
 
 pub use config::Config;

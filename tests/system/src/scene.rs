@@ -80,10 +80,22 @@ impl Scene {
     /// Waits until everything that is committed now is at the destination.
     ///
     /// # Panics
-    /// When it does not arrive, or the daemon ends.
+    /// When it does not arrive, the pipeline stops, or the daemon ends.
     pub async fn arrives(&mut self) {
         let (target, key) = (&self.target, self.shop.mark().await);
-        let there = async |_: &Daemon| target.has(PIPELINE, "shop.marker", &key).await.then_some(());
+        let asked = std::cell::Cell::new(0);
+        let there = async |daemon: &Daemon| {
+            asked.set(asked.get() + 1);
+            let there = target.has(PIPELINE, "shop.marker", &key).await;
+            if !there && asked.get() % 50 != 0 {
+                return None;
+            }
+            let status = daemon.pipeline(PIPELINE)?;
+            let state = status["state"].as_str().unwrap_or_default();
+            assert!(!["paused", "faulted", "rebuilding"].contains(&state), "the pipeline has stopped: {status}\n{}", daemon.tail());
+            // The marker may have come with a snapshot that is not complete yet.
+            (there && ["running", "catching-up"].contains(&state)).then_some(())
+        };
         for_ever_unless(&mut self.daemon, "everything arrives", there).await;
     }
 
@@ -106,10 +118,16 @@ impl Scene {
     }
 }
 
-/// Edits that leave `tx_no` and `version` for the audit.
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.daemon.kill();
+        self.shop.server.drop_slots(&self.shop.database);
+    }
+}
+
+/// Edits for every table of the shop, which leave `tx_no` and `version` for the audit.
 fn instructions() -> Value {
     json!([
-        {"op": "copy", "from": "customer.name", "to": "displayName"},
         {"op": "remove", "path": "customer.email"},
         {"op": "set", "path": "metadata.source", "value": "cdc"},
         {"op": "drop-when-equals", "path": "status", "value": "cancelled"},

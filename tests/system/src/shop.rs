@@ -93,7 +93,7 @@ impl Shop {
         let mut documents = Documents::new();
         for table in Self::TABLES {
             let key = if table == "shop.ledger" { "tx_no" } else { "id" };
-            let query = format!("SELECT {key}::text, row_to_json(t)::text FROM {table} t");
+            let query = format!("SELECT {key}::text, row_to_json(shop)::text FROM {table} shop");
             let mut collection = Collection::new();
             for row in tidegate_testkit::postgres::client::rows(&client, &query).await {
                 let mut values = row.into_iter().flatten();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tidegate_system_tests::config::Config;
-use tidegate_system_tests::daemon::{envelope, text, tidegate};
+use tidegate_system_tests::daemon::{envelope, for_ever_unless, text, tidegate};
 use tidegate_system_tests::{Daemon, Kind, PIPELINE, Scene, Shop, Target};
 use tidegate_testkit::{Postgres, Version};
 
@@ -113,7 +113,8 @@ fn refuses(scene: &mut Scene, config: &Config, code: &str, fix: &str) {
 async fn a_source_that_cannot_be_used_is_refused_before_anything_is_made_there() {
     let mut scene = Scene::plain(Kind::Sqlite, 10).await;
     let shop = scene.shop.clone();
-    shop.execute("CREATE TABLE shop.keyless (a int); CREATE ROLE weak LOGIN; GRANT USAGE ON SCHEMA shop TO weak; CREATE ROLE guarded LOGIN REPLICATION PASSWORD 'right'").await;
+    shop.execute("CREATE TABLE shop.keyless (a int); CREATE ROLE weak LOGIN; GRANT USAGE ON SCHEMA shop TO weak").await;
+    shop.execute("CREATE ROLE guarded LOGIN REPLICATION PASSWORD 'right'").await;
     let of = |url: &str, tables: &[&str]| Config::new(scene.path()).source_at(&shop, url).pipeline(PIPELINE, tables, None, &scene.target);
     let weak = shop.server.url_as("weak", &shop.database);
     let wrong_password = shop.server.url_as("guarded:wrong", &shop.database);
@@ -131,16 +132,21 @@ async fn a_source_that_cannot_be_used_is_refused_before_anything_is_made_there()
 }
 
 #[tokio::test]
-async fn a_publication_that_lacks_something_is_named_with_the_statement_that_mends_it() {
+async fn a_publication_that_the_role_may_not_mend_is_named_with_the_statement_that_mends_it() {
     let mut scene = Scene::plain(Kind::Sqlite, 10).await;
     let shop = scene.shop.clone();
-    let config = Config::new(scene.path()).source(&shop).pipeline(PIPELINE, &Shop::TABLES, None, &scene.target);
+    let role = Postgres::unique("reader");
+    shop.execute(&format!(
+        "CREATE ROLE {role} LOGIN REPLICATION; GRANT USAGE ON SCHEMA shop TO {role}; GRANT SELECT ON ALL TABLES IN SCHEMA shop TO {role}"
+    ))
+    .await;
+    let url = shop.server.url_as(&role, &shop.database);
+    let config = Config::new(scene.path()).source_at(&shop, &url).pipeline(PIPELINE, &Shop::TABLES, None, &scene.target);
+    refuses(&mut scene, &config, "TG0110", "CREATE PUBLICATION");
     shop.execute("CREATE PUBLICATION tg_pub FOR TABLE shop.orders").await;
     refuses(&mut scene, &config, "TG0111", "ALTER PUBLICATION");
-    shop.execute(
-        "ALTER PUBLICATION tg_pub ADD TABLE shop.ledger, shop.side, shop.marker; ALTER PUBLICATION tg_pub SET (publish = 'insert, update')",
-    )
-    .await;
+    shop.execute("ALTER PUBLICATION tg_pub ADD TABLE shop.ledger, shop.side, shop.marker").await;
+    shop.execute("ALTER PUBLICATION tg_pub SET (publish = 'insert, update')").await;
     refuses(&mut scene, &config, "TG0112", "ALTER PUBLICATION");
     shop.execute("ALTER PUBLICATION tg_pub SET (publish = 'insert, update, delete, truncate')").await;
     scene.configure(&config);
@@ -159,28 +165,32 @@ async fn a_server_without_logical_wal_is_refused_with_the_statement_that_mends_i
 }
 
 #[tokio::test]
-async fn a_slot_in_use_is_waited_for() {
+async fn a_slot_in_use_is_waited_for_and_a_foreign_one_never_taken() {
     let mut scene = Scene::plain(Kind::Sqlite, 10).await;
     scene.daemon.start();
     scene.assert_equal().await;
-    let config = Config::new(&scene.path().join("second")).source(&scene.shop).pipeline(
-        PIPELINE,
-        &Shop::TABLES,
-        None,
-        &Target::Sqlite(scene.path().join("second.db")),
-    );
-    fs::create_dir(scene.path().join("second")).unwrap();
-    let mut second = Daemon::new(&config.write(&scene.path().join("second")));
-    second.start();
-    // The slot belongs to the first daemon: the second neither takes it nor ends.
-    let told = tidegate_system_tests::daemon::for_ever_unless(&mut second, "the slot in use is told", async |daemon| {
-        let output = daemon.cli(&["status", "--json"]);
-        let status: Value = serde_json::from_slice(&output.stdout).ok()?;
-        status["result"]["sources"][0]["error"]["code"].as_str().map(str::to_owned)
-    })
-    .await;
-    assert!(["TG0113", "TG0116"].contains(&told.as_str()), "{told}");
+    assert_eq!(scene.daemon.terminate(), Some(0));
+    let (twin, stranger) = (scene.path().join("twin"), scene.path().join("stranger"));
+    fs::create_dir(&twin).unwrap();
+    fs::create_dir(&stranger).unwrap();
+    let copied = std::process::Command::new("cp").arg("-a").arg(scene.path().join("data")).arg(&twin).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    scene.daemon.start();
     scene.assert_equal().await;
+    // The twin knows the slot and waits for it; the stranger has never seen it.
+    for (folder, code) in [(&twin, "TG0113"), (&stranger, "TG0120")] {
+        let target = Target::Sqlite(folder.join("out.db"));
+        let config = Config::new(folder).source(&scene.shop).pipeline(PIPELINE, &Shop::TABLES, None, &target);
+        let mut other = Daemon::new(&config.write(folder));
+        other.start();
+        for_ever_unless(&mut other, &format!("{code} is told"), async |daemon| {
+            let output = daemon.cli(&["status", "--json"]);
+            let status: Value = serde_json::from_slice(&output.stdout).ok()?;
+            (status["result"]["sources"][0]["error"]["code"] == code).then_some(())
+        })
+        .await;
+        scene.assert_equal().await;
+    }
 }
 
 #[tokio::test]

@@ -33,7 +33,10 @@ async fn the_example_without_a_database_does_what_its_readme_says() {
     let mut daemon = Daemon::new(&folder.path().join("tidegate.yaml"));
     daemon.start();
     let target = Target::Sqlite(folder.path().join("orders.db"));
-    let there = async |daemon: &Daemon| daemon.pipeline("orders").filter(|status| status["state"] == "running" && status["rows"].as_u64() > Some(2));
+    let there = async |daemon: &Daemon| {
+        let rows = |status: &serde_json::Value| status["rows"].as_u64().unwrap_or(0) + status["snapshot_rows"].as_u64().unwrap_or(0);
+        daemon.pipeline("orders").filter(|status| status["state"] == "running" && rows(status) > 2)
+    };
     for_ever_unless(&mut daemon, "both transactions have arrived", there).await;
     let documents = target.documents("orders").await;
     let readme = fs::read_to_string(example.join("README.md")).expect("it is explained");

@@ -9,12 +9,15 @@ const DESTINATION: [&str; 6] = ["lib.rs", "config.rs", "destination.rs", "encode
 
 #[test]
 fn destination_connectors_have_the_same_files() {
-    for connector in ["sqlite"] {
-        let folder = root().join("connectors").join(connector);
+    // PostgreSQL is a source, too: what belongs to the destination lies one folder deeper.
+    for (connector, folder) in [("sqlite", "src"), ("postgres", "src/destination")] {
+        let connector = root().join("connectors").join(connector);
         for file in DESTINATION {
-            assert!(folder.join("src").join(file).exists(), "connectors/{connector}/src/{file} is missing");
+            let above = ["lib.rs", "destination.rs"].contains(&file);
+            let place = connector.join(if above { "src" } else { folder }).join(file);
+            assert!(place.exists(), "{} is missing", place.display());
         }
-        assert!(folder.join("tests/main.rs").exists(), "connectors/{connector}/tests/main.rs is missing");
+        assert!(connector.join("tests/main.rs").exists(), "{} has no tests", connector.display());
     }
 }
 

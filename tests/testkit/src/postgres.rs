@@ -34,9 +34,9 @@ use crate::wait::PATIENCE;
 /// What every cluster runs with unless told otherwise. The time zone is not UTC on purpose: sessions must not rely on it.
 const SETTINGS: [(&str, &str); 9] = [
     ("wal_level", "logical"),
-    ("max_wal_senders", "30"),
-    ("max_replication_slots", "30"),
-    ("max_connections", "100"),
+    ("max_wal_senders", "60"),
+    ("max_replication_slots", "60"),
+    ("max_connections", "200"),
     ("fsync", "off"),
     ("timezone", "America/St_Johns"),
     ("log_timezone", "UTC"),
@@ -178,6 +178,11 @@ impl Postgres {
     pub fn restart(&self) {
         self.stop();
         self.start_again();
+    }
+
+    /// Drops the slots of a database, so that a shared server has them for the next test; ends what uses them.
+    pub fn drop_slots(&self, database: &str) {
+        client::drop_slots(&self.socket_folder().to_string_lossy(), self.port, database);
     }
 
     /// A name that no other test of this process uses: `prefix_N`.

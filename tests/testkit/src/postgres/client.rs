@@ -87,13 +87,28 @@ async fn session(folder: &str, port: u16, role: &str, database: &str) -> Result<
     Ok(client)
 }
 
-/// Whether the server lets the superuser in. On a thread and runtime of its own: the caller may be inside another.
+/// Whether the server lets the superuser in.
 pub(super) fn answers(folder: &str, port: u16) -> bool {
+    apart(async || session(folder, port, "postgres", "postgres").await.is_ok())
+}
+
+/// Drops a database's slots, and ends what uses them; what is gone already does not matter.
+pub(super) fn drop_slots(folder: &str, port: u16, database: &str) {
+    let slots = format!("pg_replication_slots WHERE database = '{database}'");
+    apart(async || {
+        let Ok(client) = session(folder, port, "postgres", "postgres").await else { return };
+        let _ = client.batch_execute(&format!("SELECT pg_terminate_backend(active_pid, 5000) FROM {slots} AND active")).await;
+        let _ = client.batch_execute(&format!("SELECT pg_drop_replication_slot(slot_name) FROM {slots} AND NOT active")).await;
+    });
+}
+
+/// On a thread and runtime of its own: the caller may be inside another, or in the middle of a drop.
+fn apart<T: Send>(work: impl AsyncFnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
-        let ask = || {
+        let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
-            runtime.block_on(async { session(folder, port, "postgres", "postgres").await.is_ok() })
+            runtime.block_on(work())
         };
-        scope.spawn(ask).join().expect("asking does not panic")
+        scope.spawn(run).join().expect("the work does not panic")
     })
 }
