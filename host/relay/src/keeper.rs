@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::log::Shared;
 
+/// Segments grow old also while nothing happens.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
 /// A thread of its own, which ends when this is dropped: nothing is written for the log afterwards.
 #[derive(Debug)]
 pub(crate) struct Keeper {
@@ -42,23 +45,33 @@ impl Drop for Keeper {
 }
 
 fn keep(shared: &Shared, woken: &Receiver<()>) {
-    while woken.recv().is_ok() {
+    loop {
+        match woken.recv_timeout(LOOK_AGAIN) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) => {
+                retain(shared);
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
         loop {
             // Gather what moves in the meantime.
             let gathered = wait(woken, shared.options.checkpoint_every);
             match shared.groups.flush() {
                 Ok(false) => break,
-                Ok(true) => {
-                    if let Err(error) = shared.retain(shared.options.keep, None) {
-                        tracing::warn!(%error, "consumed segments stay for now");
-                    }
-                }
+                Ok(true) => retain(shared),
                 Err(error) => tracing::warn!(%error, "checkpoints wait to be written"),
             }
             if gathered == Err(RecvTimeoutError::Disconnected) {
                 return;
             }
         }
+    }
+}
+
+fn retain(shared: &Shared) {
+    if let Err(error) = shared.retain(shared.options.keep, None) {
+        tracing::warn!(%error, "consumed segments stay for now");
     }
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct Cursor {
     pub(crate) place: Place,
     /// The crc of the record before, or of the segment's header; `None` right behind a damaged record.
     crc: Option<u32>,
+    /// Something damaged was passed over since the last position: what it was is not known.
+    gap: bool,
     /// The last position before it.
     position: CommitPosition,
 }
@@ -116,6 +118,7 @@ impl Reader {
         Ok(found.map(|segment| Cursor {
             place: Place { sequence: segment.sequence, offset: HEADER_LEN },
             crc: Some(segment.crc),
+            gap: false,
             position: segment.base,
         }))
     }
@@ -125,33 +128,29 @@ impl Reader {
         let from = self.from;
         let file = open(&mut self.open, &self.segments, sequence)?;
         let failed = |error| self.segments.read_failed(sequence, error);
-        let step = |length: u64, crc: u32, position: CommitPosition| Cursor {
-            place: Place { sequence, offset: offset + length },
-            crc: Some(crc),
-            position,
-        };
-        let chained = |previous: u32| cursor.crc.is_none_or(|crc| crc == previous);
-        // Parts are proved when they are lent: here they are only stepped over.
-        let part = file.prefix(offset, segment.end).map_err(failed)?.filter(|prefix| prefix.part && chained(prefix.previous));
-        if let Some(prefix) = part {
-            return Ok(Read::Passed(step(prefix.length, prefix.crc, cursor.position)));
-        }
         let record = file.record(offset, segment.end).map_err(failed)?;
-        let whole = record.filter(|(record, _)| chained(record.previous));
-        let Some((record, bytes)) = whole.filter(|(record, _)| record.body.position().is_none_or(|at| at > cursor.position)) else {
+        let whole = record.filter(|(record, _)| {
+            cursor.crc.is_none_or(|crc| crc == record.previous) && record.body.position().is_none_or(|at| at > cursor.position)
+        });
+        let Some((record, bytes)) = whole else {
             // What is damaged matters only to those who still need it.
             let next = file.next_whole(offset, 0, segment.end).map_err(failed)?;
             let damage = || corrupt("read relay", cursor.position, cursor.place, "a damaged record");
             let next = next.filter(|_| cursor.position < from).ok_or_else(damage)?;
-            return Ok(Read::Passed(Cursor { place: Place { sequence, offset: next }, crc: None, position: cursor.position }));
+            return Ok(Read::Passed(Cursor { place: Place { sequence, offset: next }, crc: None, gap: true, ..*cursor }));
         };
-        let position = record.body.position().unwrap_or(cursor.position);
-        if cursor.crc.is_none() && position > from {
+        let position = record.body.position();
+        if cursor.gap && position.is_some_and(|position| position > from) {
             return Err(corrupt("read relay", cursor.position, cursor.place, "a damaged record before this one"));
         }
-        let after = step(bytes.len() as u64, record.crc, position);
+        let after = Cursor {
+            place: Place { sequence, offset: offset + bytes.len() as u64 },
+            crc: Some(record.crc),
+            gap: cursor.gap && position.is_none(),
+            position: position.unwrap_or(cursor.position),
+        };
         match record.body {
-            Body::Commit(commit) if position > from => {
+            Body::Commit(commit) if commit.position > from => {
                 Ok(Read::Entry(Entry { commit, chunk: bytes.slice(record.chunk), place: cursor.place, after }))
             }
             _ => Ok(Read::Passed(after)),
@@ -185,7 +184,7 @@ fn step_into(cursor: &Cursor, next: &Segment) -> Result<Cursor> {
     if !next.damaged && cursor.crc.is_some_and(|crc| crc != next.previous.crc) {
         return Err(corrupt("read relay", cursor.position, place, "a segment that does not continue the one before"));
     }
-    Ok(Cursor { place, crc: Some(next.crc), position: cursor.position.max(next.base) })
+    Ok(Cursor { place, crc: Some(next.crc), gap: cursor.gap, position: cursor.position.max(next.base) })
 }
 
 fn open<'a>(open: &'a mut Option<(u64, RecordFile)>, segments: &Segments, sequence: u64) -> Result<&'a mut RecordFile> {

@@ -39,7 +39,7 @@ pub(crate) const PREFIX_LEN: usize = 21;
 /// `length` counts what is behind it: this much stands before.
 const BEFORE_LENGTH: usize = 8;
 
-pub(crate) const PART: u8 = 1;
+const PART: u8 = 1;
 const COMMIT: u8 = 2;
 const WATERMARK: u8 = 3;
 

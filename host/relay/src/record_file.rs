@@ -22,17 +22,6 @@ pub(crate) struct RecordFile {
     start: u64,
 }
 
-/// What stands in front of a record's body.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Prefix {
-    pub(crate) crc: u32,
-    pub(crate) previous: u32,
-    /// The whole record's.
-    pub(crate) length: u64,
-    /// It is a part of a transaction.
-    pub(crate) part: bool,
-}
-
 impl RecordFile {
     pub(crate) fn new(file: Box<dyn DiskFile>) -> Self {
         Self { file, block: Bytes::new(), start: 0 }
@@ -61,22 +50,11 @@ impl RecordFile {
         Ok((self.block.len() >= length).then(|| self.block.slice(..length)))
     }
 
-    /// What stands in front of the record at `offset`; `None` where there is nothing that looks like one.
-    pub(crate) fn prefix(&mut self, offset: u64, limit: u64) -> io::Result<Option<Prefix>> {
-        let Some(bytes) = self.bytes(offset, PREFIX_LEN as u64, limit)? else { return Ok(None) };
-        let read = || {
-            let length = record::length(&bytes)?;
-            let mut fields = Fields(&bytes);
-            let (crc, _length, previous) = (fields.u32()?, fields.u32()?, fields.u32()?);
-            Some(Prefix { crc, previous, length, part: bytes.last() == Some(&record::PART) })
-        };
-        Ok(read())
-    }
-
     /// The record at `offset`, and its bytes; `None` where there is no whole one.
     pub(crate) fn record(&mut self, offset: u64, limit: u64) -> io::Result<Option<(Record, Bytes)>> {
-        let Some(prefix) = self.prefix(offset, limit)? else { return Ok(None) };
-        let Some(bytes) = self.bytes(offset, prefix.length, limit)? else { return Ok(None) };
+        let Some(prefix) = self.bytes(offset, PREFIX_LEN as u64, limit)? else { return Ok(None) };
+        let Some(length) = record::length(&prefix) else { return Ok(None) };
+        let Some(bytes) = self.bytes(offset, length, limit)? else { return Ok(None) };
         Ok(record::decode(&bytes).map(|record| (record, bytes)))
     }
 

@@ -226,3 +226,29 @@ async fn a_group_that_was_removed_holds_nothing_and_its_lease_is_over() {
     drop(lease);
     assert_eq!(log.group("a").unwrap().acquire("test").unwrap().checkpoint(), at(30));
 }
+
+/// Two processes on one folder, which must not be: the one that came later wins, the other stops.
+#[tokio::test]
+async fn a_checkpoint_that_another_process_has_taken_over_is_not_written() {
+    let place = Place::with(tidegate_relay::Options { checkpoint_every: std::time::Duration::from_millis(1), ..options() });
+    let log = filled(&place, 5).await;
+    let mut first = log.group("a").unwrap().acquire("first").unwrap();
+    let second = place.log().group("a").unwrap().acquire("second").unwrap();
+    assert!(second.fence() > first.fence());
+    let code = loop {
+        match first.next_run(1, 1).await {
+            Ok(run) => {
+                let delivery = run.into_iter().next().unwrap();
+                let position = delivery.meta().position;
+                if let Err((_, error)) = delivery.ack(position) {
+                    break error.code().name;
+                }
+                first.seek(at(0)).unwrap_or_else(|error| assert_eq!(error.code().name, "relay-fenced"));
+            }
+            Err(error) => break error.code().name,
+        }
+    };
+    assert_eq!(code, "relay-fenced");
+    drop(first);
+    assert_eq!(place.killed().log().group("a").unwrap().acquire("test").unwrap().checkpoint(), at(0));
+}
