@@ -8,12 +8,16 @@ use std::ops::{Index, IndexMut};
 /// so that no document changes what the next one costs, and a guest whose memory is a stack gets its memory back.
 pub(crate) struct Arena<T> {
     items: Vec<T>,
+    /// The first items, which stay.
+    fixed: usize,
     first_room: Option<Vec<T>>,
 }
 
 impl<T> Arena<T> {
-    pub(crate) fn with_room(room: usize) -> Self {
-        Self { items: Vec::with_capacity(room), first_room: None }
+    /// Room for items after those that stay.
+    pub(crate) fn new(mut fixed: Vec<T>, room: usize) -> Self {
+        fixed.reserve_exact(room);
+        Self { fixed: fixed.len(), items: fixed, first_room: None }
     }
 
     #[inline(always)]
@@ -35,17 +39,17 @@ impl<T> Arena<T> {
     #[inline(never)]
     fn grow(&mut self) {
         let mut larger = Vec::with_capacity(self.items.capacity().max(16) * 2);
-        let mut items = std::mem::take(&mut self.items);
-        larger.append(&mut items);
-        self.items = larger;
+        larger.append(&mut self.items);
+        let smaller = std::mem::replace(&mut self.items, larger);
         // A second time, the room in between is given back.
-        self.first_room.get_or_insert(items);
+        self.first_room.get_or_insert(smaller);
     }
 
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
-        self.items.clear();
-        if let Some(first_room) = self.first_room.take() {
+        self.items.truncate(self.fixed);
+        if let Some(mut first_room) = self.first_room.take() {
+            first_room.append(&mut self.items);
             self.items = first_room;
         }
     }

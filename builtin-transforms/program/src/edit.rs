@@ -40,7 +40,10 @@ impl Editor<'_> {
             self.overlay.objects[object].changed = true;
             let member = match self.member(object, path, part)? {
                 Some(member) => member,
-                None => self.add(object, path, part),
+                None => match path.get(part) {
+                    Some(part) => self.overlay.add(object, *part),
+                    None => return Ok(()),
+                },
             };
             if part + 1 == path.len() {
                 let member = &mut self.overlay.members[member];
@@ -93,17 +96,6 @@ impl Editor<'_> {
         self.overlay.find(self.plan, object, path, part)
     }
 
-    /// Adds a member that has no value yet.
-    fn add(&mut self, object: u32, path: &[Part], part: usize) -> u32 {
-        let Some(Part { name, node, .. }) = path.get(part).copied() else { return NONE };
-        let member = self.overlay.link(object, Member::added(name));
-        let stamp = self.overlay.objects[object].stamp;
-        if stamp > 0 {
-            self.overlay.set_index(node, stamp, member);
-        }
-        member
-    }
-
     fn replace_by_object(&mut self, member: u32, path: &[Part], part: usize) {
         let listed = path.get(part).map_or(NONE, |part| part.above);
         let object = self.overlay.objects.push(Object::new(EMPTY_OBJECT, listed));
@@ -142,7 +134,8 @@ impl Editor<'_> {
             if let Value::Object(inner) = member.value {
                 self.overlay.objects[inner].shared = true;
             }
-            self.overlay.link(clone, Member { next: NONE, ..member });
+            let member = self.overlay.members.push(Member { next: NONE, stamp: 0, again: NONE, ..member });
+            self.overlay.link(clone, member);
         }
         self.overlay.members[member].value = Value::Object(clone);
         Some(clone)
@@ -169,7 +162,7 @@ impl Editor<'_> {
                 continue;
             }
             let (at, start, end, value) = (met.at, met.start, met.end, met.value);
-            let member = Member { name, at, start, end, value, replaced: false, twice: false, next: NONE };
+            let member = Member { at, start, end, value, replaced: false, ..Member::added(name) };
             let member = self.overlay.members.push(member);
             seen.insert(name, member);
             list.push(member);

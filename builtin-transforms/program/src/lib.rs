@@ -21,6 +21,52 @@
 //! assert_eq!(out, expected.as_bytes());
 //! # Ok::<(), tidegate_program::ProgramError>(())
 //! ```
+//!
+//! # What a program does to a document
+//!
+//! The document must be one JSON object in UTF-8 of a content type that begins with `application/json`. All of it is checked,
+//! whether an instruction looks there or not. Then the instructions run from the first to the last, each on what the earlier
+//! ones have left. What no instruction touches comes out as it came, digits and escapes too, without insignificant white space.
+//!
+//! | instruction | effect |
+//! |---|---|
+//! | `remove` *path* | The member goes; the order of the others stays. Nothing happens where it is not there. |
+//! | `set` *path* *value* | The literal takes the place of the value that is there, else it becomes the last member. Parents that are missing or null become objects. |
+//! | `copy` *from* *to* | The value at *from*, in its text as it came, is put at *to* as `set` would. Later changes of either do not touch the other. |
+//! | `route` *path* | The text, number, `true` or `false` becomes the partition key. The last one holds. |
+//! | `drop-when-equals` *path* *value* | If equal, the document is dropped, and nothing more runs. |
+//! | `require-equals` *path* *value* | If not equal, the document is poison. |
+//!
+//! A path goes through objects only, by the exact names: what is null, in an array or under a scalar is missing, and what is
+//! missing equals null. Equality is deep: numbers by their exact decimal value, texts by what they say, arrays in their order,
+//! objects in any.
+//!
+//! A delete runs no instruction. Where the program has a `route`, a delete must have a partition key that is not blank (unless
+//! `require_partitioned_deletes` is false), and a collection cannot be deleted. Blank is what has only Unicode's white space.
+//!
+//! # Poison
+//!
+//! | kind | when |
+//! |---|---|
+//! | `limit-document-bytes` | the document is larger than the limit, on the way in or out |
+//! | `content-type` | the content type does not begin with `application/json`, in any case |
+//! | `limit-batch-bytes` | all documents of the batch, in and out, are larger than the limit |
+//! | `invalid-json` | not exactly one JSON text in UTF-8 |
+//! | `limit-depth` | more containers are open at once than the limit, on the way in or out |
+//! | `not-an-object` | the JSON text is not an object |
+//! | `limit-operations` | one instruction more is to run than the limit, over the batch |
+//! | `duplicate-name` | a name that an instruction looks for is there twice, or any name of an object that is compared with an object |
+//! | `parent-not-object` | `set` or `copy` would go through a scalar or an array |
+//! | `copy-source-missing` | there is nothing at *from*, or null |
+//! | `route-missing` | there is nothing at *path*, or null, or a blank text |
+//! | `route-not-scalar` | there is an object or array at *path* |
+//! | `route-not-text` | there is a text with half of a surrogate pair at *path*: no partition key can say that |
+//! | `required-value-differs` | `require-equals` is not met |
+//! | `number-exponent` | a number with an exponent of more than 18 digits is compared with a number |
+//! | `delete-without-partition`, `collection-delete-with-route` | see above |
+//!
+//! The checks come in this order for one document; size and depth of the output are looked at once, after the last
+//! instruction. The limits of mutations, time and memory are kept by the host that runs an [`Executor`].
 
 #![deny(missing_docs, unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]

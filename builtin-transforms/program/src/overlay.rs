@@ -87,6 +87,10 @@ pub(crate) struct Member {
     pub(crate) twice: bool,
     /// The next one in the list.
     pub(crate) next: u32,
+    /// The stamp of the object that it belongs to, where it is at home in its place.
+    pub(crate) stamp: u64,
+    /// The member that was added after this one, which is at home, was removed.
+    pub(crate) again: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +102,7 @@ pub(crate) struct Object {
     /// The list: members of the text in their order, then those that were added, in theirs.
     pub(crate) first: u32,
     pub(crate) last: u32,
-    /// What the entries of the index that belong to it carry; 0: it is not in the index.
+    /// What its members carry that are at home in their places; 0: its list must be searched.
     pub(crate) stamp: u64,
     /// Its text is not what it is any more.
     pub(crate) changed: bool,
@@ -106,25 +110,19 @@ pub(crate) struct Object {
     pub(crate) shared: bool,
 }
 
-/// Of a place in the tree of paths, the member that was found there.
-#[derive(Clone, Copy, Default)]
-struct Found {
-    stamp: u64,
-    member: u32,
-}
-
 pub(crate) struct Overlay {
+    /// First one for each place in the tree of paths: there, members of the document itself are at home. Then the others.
     pub(crate) members: Arena<Member>,
     pub(crate) objects: Arena<Object>,
-    index: Vec<Found>,
-    /// No object of an earlier document has a stamp above it: so the index need not be emptied.
+    /// No object of an earlier document has a stamp above it: so what is at home need not be taken away.
     stamps: u64,
 }
 
 impl Overlay {
     pub(crate) fn new(plan: &Plan) -> Self {
-        let room = plan.nodes() + plan.parts;
-        Self { members: Arena::with_room(room), objects: Arena::with_room(room), index: vec![Found::default(); plan.nodes()], stamps: 0 }
+        let home = vec![Member::added(NONE); plan.nodes()];
+        let objects = Arena::new(Vec::new(), plan.nodes() + plan.parts);
+        Self { members: Arena::new(home, plan.parts), objects, stamps: 0 }
     }
 
     /// Forgets the document.
@@ -134,39 +132,43 @@ impl Overlay {
         self.objects.clear();
     }
 
-    /// An object whose text begins at `start`, and whose members come into the index.
+    /// An object whose text begins at `start`, and whose members will be at home.
     #[inline(always)]
-    pub(crate) fn push_indexed(&mut self, start: usize, node: u32) -> u32 {
+    pub(crate) fn push_object(&mut self, start: usize, node: u32) -> (u32, u64) {
         let stamp = self.stamps + self.objects.len() as u64 + 1;
         let text = Text { source: Source::Document, start: start as u32, end: start as u32 };
-        self.objects.push(Object { stamp, ..Object::new(text, node) })
+        (self.objects.push(Object { stamp, ..Object::new(text, node) }), stamp)
     }
 
-    /// Appends to the list of an object.
+    /// Appends a member to the list of an object.
     #[inline(always)]
-    pub(crate) fn link(&mut self, object: u32, member: Member) -> u32 {
-        let number = self.members.push(member);
+    pub(crate) fn link(&mut self, object: u32, member: u32) {
         let object = &mut self.objects[object];
-        let last = std::mem::replace(&mut object.last, number);
+        let last = std::mem::replace(&mut object.last, member);
         if last == NONE {
-            object.first = number;
+            object.first = member;
         } else {
-            self.members[last].next = number;
+            self.members[last].next = member;
         }
+    }
+
+    /// Adds a member that has no value yet to an object.
+    pub(crate) fn add(&mut self, object: u32, part: Part) -> u32 {
+        let stamp = self.objects[object].stamp;
+        let member = Member { stamp, ..Member::added(part.name) };
+        let number = if stamp == 0 {
+            self.members.push(member)
+        } else if self.members[part.node].stamp != stamp {
+            self.members[part.node] = member;
+            part.node
+        } else {
+            // One that was removed is still in the list.
+            let number = self.members.push(member);
+            self.members[part.node].again = number;
+            number
+        };
+        self.link(object, number);
         number
-    }
-
-    /// The member that the index has for a place, if it belongs to the object of this stamp.
-    #[inline(always)]
-    pub(crate) fn indexed(&self, node: u32, stamp: u64) -> Option<u32> {
-        self.index.get(node as usize).filter(|found| found.stamp == stamp).map(|found| found.member)
-    }
-
-    #[inline(always)]
-    pub(crate) fn set_index(&mut self, node: u32, stamp: u64, member: u32) {
-        if let Some(found) = self.index.get_mut(node as usize) {
-            *found = Found { stamp, member };
-        }
     }
 
     /// The members in the list of an object.
@@ -187,13 +189,23 @@ impl Overlay {
     pub(crate) fn find(&self, plan: &Plan, object: u32, path: &[Part], part: usize) -> Outcome<Option<u32>> {
         let Some(Part { name, node, .. }) = path.get(part).copied() else { return Ok(None) };
         let stamp = self.objects[object].stamp;
-        let found = if stamp > 0 { self.indexed(node, stamp) } else { self.find_in_list(object, name) };
+        let found = if stamp > 0 { self.at_home(node, stamp) } else { self.find_in_list(object, name) };
         let Some(number) = found else { return Ok(None) };
         let member = &self.members[number];
         if member.twice {
             return Err(twice(plan, path, part));
         }
         Ok(Some(number).filter(|_| !matches!(member.value, Value::Gone)))
+    }
+
+    /// The member at home in a place, if it belongs to the object of this stamp.
+    #[inline(always)]
+    fn at_home(&self, node: u32, stamp: u64) -> Option<u32> {
+        let member = &self.members[node];
+        if member.stamp != stamp {
+            return None;
+        }
+        Some(if member.again == NONE { node } else { member.again })
     }
 
     fn find_in_list(&self, object: u32, name: u32) -> Option<u32> {
@@ -214,8 +226,8 @@ impl Object {
 }
 
 impl Member {
-    /// A member that an instruction adds, without a value yet.
+    /// A member that is not in the text and has no value yet.
     pub(crate) fn added(name: u32) -> Self {
-        Self { name, at: NONE, start: NONE, end: NONE, value: Value::Gone, replaced: true, twice: false, next: NONE }
+        Self { name, at: NONE, start: NONE, end: NONE, value: Value::Gone, replaced: true, twice: false, next: NONE, stamp: 0, again: NONE }
     }
 }

@@ -1,7 +1,7 @@
 //! The first way through a document: reads all of it, and keeps what the program's paths lead to.
 
 use crate::decode::decode;
-use crate::overlay::{Member, NONE, Overlay, Source, Text, Value};
+use crate::overlay::{Member, Overlay, Source, Text, Value};
 use crate::plan::{Edge, Plan, ROOT};
 use crate::scan::{self, Fault};
 
@@ -31,8 +31,7 @@ impl Tracker<'_> {
             return Err(Fault::Depth(at));
         }
         let text = self.text;
-        let object = self.overlay.push_indexed(at, node);
-        let stamp = self.overlay.objects[object].stamp;
+        let (object, stamp) = self.overlay.push_object(at, node);
         let mut at = at + 1;
         if scan::byte(text, at) == b'}' {
             return Ok((object, self.close(object, at)));
@@ -76,15 +75,15 @@ impl Tracker<'_> {
     /// Reads the value of a member that a path leads to.
     fn member(&mut self, object: u32, stamp: u64, place: Place, depth: usize) -> Result<usize, Fault> {
         let Place { name, node, member, start } = place;
-        if let Some(first) = self.overlay.indexed(node, stamp) {
+        let home = &mut self.overlay.members[node];
+        if home.stamp == stamp {
             // Whoever looks for it is told; nobody reads either value.
-            self.overlay.members[first].twice = true;
+            home.twice = true;
             return scan::value(self.text, start, depth, self.limit);
         }
         let (at, start) = (member as u32, start as u32);
-        let listed = Member { name, at, start, end: start, value: Value::Gone, replaced: false, twice: false, next: NONE };
-        let number = self.overlay.link(object, listed);
-        self.overlay.set_index(node, stamp, number);
+        *home = Member { at, start, end: start, replaced: false, stamp, ..Member::added(name) };
+        self.overlay.link(object, node);
         let (value, end) = if scan::byte(self.text, place.start) == b'{' && self.plan.goes_on(node) {
             let (inner, end) = self.object(place.start, node, depth + 1)?;
             (Value::Object(inner), end)
@@ -92,9 +91,9 @@ impl Tracker<'_> {
             let end = scan::value(self.text, place.start, depth, self.limit)?;
             (Value::Text(Text { source: Source::Document, start, end: end as u32 }), end)
         };
-        let listed = &mut self.overlay.members[number];
-        listed.value = value;
-        listed.end = end as u32;
+        let home = &mut self.overlay.members[node];
+        home.value = value;
+        home.end = end as u32;
         Ok(end)
     }
 }
