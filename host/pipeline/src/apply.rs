@@ -3,8 +3,9 @@
 use tidegate_api::{Applied, Batch, CommitPosition, Destination, Error, Ownership, Result, code};
 use tidegate_relay::Delivery;
 
+use crate::ending::{Ending, Step};
 use crate::failpoints;
-use crate::session::{Ending, Session};
+use crate::session::Session;
 
 /// Transactions that are ready to be applied, in order.
 #[derive(Debug, Default)]
@@ -14,6 +15,10 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.batches.iter().map(Batch::bytes).sum()
+    }
+
     /// The run's transactions one by one.
     fn singly(self) -> impl Iterator<Item = Self> {
         self.deliveries.into_iter().zip(self.batches).map(|(delivery, batch)| Self { deliveries: vec![delivery], batches: vec![batch] })
@@ -23,14 +28,14 @@ impl Run {
 impl Session<'_> {
     /// Applies the run: as a whole with its attempts, and where that fails for good, singly, so that what comes before the
     /// guilty transaction is applied.
-    pub(crate) async fn apply(&mut self, run: Run) -> std::result::Result<(), Ending> {
+    pub(crate) async fn apply(&mut self, run: Run) -> Step<()> {
+        if run.batches.is_empty() {
+            return Ok(());
+        }
         match self.attempts(&run.batches).await {
             Ok(()) => self.acknowledge(run),
-            Err(Ending::Failed(error)) if run.batches.len() > 1 => {
-                tracing::warn!(
-                    event = "run-split", pipeline = self.name(), code = %error.code(), error = error.message(),
-                    "a run failed: its transactions are applied one by one"
-                );
+            Err(ending) if run.batches.len() > 1 && ending.may_be_of_one() => {
+                tracing::warn!(event = "run-split", pipeline = self.name(), "a run failed: its transactions are applied one by one");
                 for single in run.singly() {
                     self.attempts(&single.batches).await?;
                     self.acknowledge(single)?;
@@ -41,12 +46,13 @@ impl Session<'_> {
         }
     }
 
-    async fn attempts(&mut self, batches: &[Batch]) -> std::result::Result<(), Ending> {
+    async fn attempts(&mut self, batches: &[Batch]) -> Step<()> {
         let (destination, owner) = (self.destination(), self.owner.clone());
+        // Invariant 4: made once, lent to every attempt
         self.retried("apply transactions", || Box::pin(attempt(&*destination, &owner, batches))).await
     }
 
-    fn acknowledge(&mut self, run: Run) -> std::result::Result<(), Ending> {
+    fn acknowledge(&mut self, run: Run) -> Step<()> {
         failpoints::before_ack();
         for (delivery, batch) in run.deliveries.into_iter().zip(&run.batches) {
             let (meta, position) = (*delivery.meta(), batch.position().unwrap_or_default());
@@ -54,6 +60,7 @@ impl Session<'_> {
             delivery.ack(position).map_err(|(_, error)| Ending::from(error))?;
             self.applied(&meta, batch.mutations());
         }
+        self.worker.progressed();
         Ok(())
     }
 }

@@ -47,8 +47,13 @@ async fn publication_findings(
     let name = &inner.publication;
     let subject = format!("publication {name}");
     let Some(found) = publication::find(wire, name).await? else {
-        let detail = "it does not exist: it is created at the start, where the role may";
-        return Ok(vec![Finding::warning(&code::PUBLICATION_MISSING, subject, detail, publication::create_sql(name, tables))]);
+        let fix = publication::create_sql(name, tables);
+        let finding = if publication::may_create(wire, tables).await? {
+            Finding::warning(&code::PUBLICATION_MISSING, subject, "it does not exist: it is created at the start", fix)
+        } else {
+            Finding::failed(&code::PUBLICATION_MISSING, subject, "it does not exist, and the role may not create it", fix)
+        };
+        return Ok(vec![finding]);
     };
     let mut findings = Vec::new();
     if !found.left_out.is_empty() {
@@ -58,8 +63,12 @@ async fn publication_findings(
     let missing: Vec<_> = tables.iter().filter(|table| facts.get(table).is_some_and(|facts| !facts.published)).cloned().collect();
     if !missing.is_empty() {
         let named = missing.iter().map(TableName::to_string).collect::<Vec<_>>().join(", ");
-        let detail = format!("it lacks {named}: added at the start, where the role may");
-        findings.push(Finding::warning(&code::PUBLICATION_TABLES, &subject, detail, publication::add_sql(name, &missing)));
+        let fix = publication::add_sql(name, &missing);
+        findings.push(if publication::may_add(wire, name, &missing).await? {
+            Finding::warning(&code::PUBLICATION_TABLES, &subject, format!("it lacks {named}: added at the start"), fix)
+        } else {
+            Finding::failed(&code::PUBLICATION_TABLES, &subject, format!("it lacks {named}, and the role may not add them"), fix)
+        });
     }
     if findings.iter().all(|finding| finding.severity == Severity::Passed) {
         let published = tables.iter().filter(|table| facts.get(table).is_some_and(|facts| facts.published)).count();

@@ -58,6 +58,31 @@ pub(crate) fn operations_sql(name: &str) -> String {
     format!("ALTER PUBLICATION {} SET (publish = 'insert, update, delete, truncate')", quote(name))
 }
 
+/// Whether the role may create the publication for these tables.
+pub(crate) async fn may_create(wire: &mut Wire, tables: &[TableName]) -> Result<bool> {
+    holds(wire, &format!("pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE') AND {}", owns(tables))).await
+}
+
+/// Whether the role may add these tables to the publication.
+pub(crate) async fn may_add(wire: &mut Wire, name: &str, tables: &[TableName]) -> Result<bool> {
+    let owner = "(SELECT pg_catalog.pg_has_role(pubowner, 'USAGE') FROM pg_catalog.pg_publication WHERE pubname = ";
+    holds(wire, &format!("{owner}{}) AND {}", literal(name), owns(tables))).await
+}
+
+/// SQL: the role owns each of the tables that exist.
+fn owns(tables: &[TableName]) -> String {
+    let names = tables.iter().map(|table| format!("pg_catalog.to_regclass({})", literal(&table.quoted()))).collect::<Vec<_>>().join(", ");
+    format!(
+        "NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = ANY (ARRAY[{names}]::pg_catalog.oid[])
+         AND NOT pg_catalog.pg_has_role(c.relowner, 'USAGE'))"
+    )
+}
+
+async fn holds(wire: &mut Wire, condition: &str) -> Result<bool> {
+    let rows = wire.query(&format!("SELECT {condition}"), OPERATION).await?;
+    Ok(rows.first().is_some_and(|row| text(row, 0) == "t"))
+}
+
 fn list(tables: &[TableName]) -> String {
     tables.iter().map(|table| format!("ONLY {}", table.quoted())).collect::<Vec<_>>().join(", ")
 }
