@@ -129,6 +129,7 @@ async fn the_audit_log_can_be_neither_changed_nor_shortened() {
 
 #[tokio::test]
 async fn an_act_without_an_audit_row_does_not_happen() {
+    // Invariant 10
     let scene = Scene::open().await;
     let connection = rusqlite::Connection::open(scene.folder.path().join("control.db")).unwrap();
     connection.execute_batch("DROP TABLE audit").unwrap();

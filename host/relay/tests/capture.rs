@@ -149,6 +149,7 @@ async fn an_error_that_does_not_pass_ends_the_capture() {
 
 #[tokio::test]
 async fn another_identity_is_never_captured() {
+    // Invariant 7
     let place = Place::new();
     let log = place.log();
     let other = SourceIdentity { system: "1".to_owned(), ..identity() };

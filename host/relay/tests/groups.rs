@@ -26,6 +26,7 @@ async fn a_new_group_starts_at_the_head_and_an_old_one_where_it_was() {
 
 #[tokio::test]
 async fn a_run_is_bounded_by_count_and_bytes_but_never_empty() {
+    // Invariant 11
     let place = Place::new();
     let log = filled(&place, 10).await;
     let group = log.group("a").unwrap();

@@ -87,6 +87,7 @@ async fn live(place: &Place, history: &[Vec<Captured>]) -> (u64, u64) {
 
 /// After the power came back: nothing that was promised is missing, and the rest of the way leads to the whole history.
 async fn check(place: &Place, history: &[Vec<Captured>], reported: u64, acknowledged: u64) {
+    // Invariant 1: what was reported as durable is there. Invariant 3: what was acknowledged does not come again.
     let log = place.log();
     let head = durable(&log);
     assert!(head >= reported, "{head} is durable, {reported} was reported");

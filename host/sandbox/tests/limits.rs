@@ -23,6 +23,7 @@ fn named(kind: &str, ordinal: Option<u32>) -> (String, Option<u32>) {
 
 #[tokio::test]
 async fn each_limit_that_is_counted_has_its_kind() {
+    // Invariant 11
     let chunk = inserts([r#"{"a":1}"#, r#"{"a":[[1]]}"#]);
     assert_eq!(refused(r#""mutations":1"#, &chunk).await, named("limit-mutations", None));
     assert_eq!(refused(r#""document_bytes":6"#, &chunk).await, named("limit-document-bytes", Some(10)));

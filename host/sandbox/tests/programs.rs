@@ -79,6 +79,7 @@ async fn outcomes_that_are_far_larger_than_their_chunk_come_whole() {
 
 #[tokio::test]
 async fn the_same_chunk_gives_the_same_bytes_in_every_sandbox() {
+    // Invariant 5
     let chunk = inserts([r#"{"kind":"order","customer":{"name":"\u0041"},"tenant":{"id":"t"}}"#]);
     let bytes = async || match run(&*transform(ORDERS).await, &chunk).await {
         Transformed::Outcomes(outcomes) => outcomes,

@@ -158,6 +158,7 @@ fn split_address(address: &str) -> Option<(&str, &str)> {
 
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Invariant 12
         write!(f, "postgres://{}@{}/{}", self.user, self.place(), self.database)
     }
 }

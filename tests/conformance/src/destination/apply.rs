@@ -32,6 +32,7 @@ pub(super) async fn what_was_applied_is_there_after_a_restart(scene: &mut Scene<
 }
 
 pub(super) async fn redelivery_of_a_changed_payload_keeps_the_accepted_content(scene: &mut Scene<'_>) -> Outcome {
+    // Invariant 4
     scene.begin_with(&[upsert("public.a", "42", r#"{"stage":"snapshot"}"#)]).await?;
     let accepted = r#"{"stage":"transaction"}"#;
     scene.apply_new(&transaction(105, &[upsert("public.a", "42", accepted)])).await?;

@@ -57,6 +57,7 @@ pub(super) async fn drift_of_the_fingerprint_requires_a_rebuild(scene: &mut Scen
 }
 
 pub(super) async fn another_source_is_never_already_applied(scene: &mut Scene<'_>) -> Outcome {
+    // Invariant 7
     scene.begin_with(&[upsert("public.a", "1", "{}")]).await?;
     scene.restart().await;
     for part in 0..4 {
