@@ -33,14 +33,6 @@ impl Commands {
         }
     }
 
-    /// Whether the worker should stop where it is.
-    pub(crate) fn is_waiting(&mut self) -> bool {
-        if self.pending.is_none() {
-            self.pending = self.requests.try_recv().ok();
-        }
-        self.pending.is_some() || self.closed
-    }
-
     /// The request, if there is one.
     pub(crate) fn take(&mut self) -> Option<Command> {
         self.pending.take()

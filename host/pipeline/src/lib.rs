@@ -19,9 +19,11 @@
 
 mod apply;
 mod commands;
+mod ending;
 mod failpoints;
 pub mod fingerprint;
 mod handle;
+mod lag;
 mod mapping;
 mod prepare;
 mod retry;

@@ -1,8 +1,11 @@
 //! From the chunks of a transaction (or of a snapshot) to its one immutable batch.
 
 use sha2::{Digest, Sha256};
-use tidegate_api::{Batch, BatchOrigin, Change, Chunk, Error, OnDrop, Poison, Result, Transform, TransformRun, Transformed, code};
+use tidegate_api::{
+    Batch, BatchOrigin, Change, Chunk, Error, OnDrop, Poison, Result, TransactionMeta, Transform, TransformRun, Transformed, code,
+};
 use tidegate_relay::Delivery;
+use tokio::task::yield_now;
 
 use crate::mapping::map;
 use crate::settings::Settings;
@@ -16,6 +19,14 @@ pub(crate) enum Prepared {
     Batch(Batch),
     /// The transform refused it.
     Poison(Box<PoisonReport>),
+}
+
+/// What a transaction holds for this pipeline.
+#[derive(Debug, Default)]
+struct Own {
+    changes: u64,
+    /// Its chunk, where it has only one: nearly always.
+    only: Option<Chunk>,
 }
 
 /// Makes batches; the transform runs once for each.
@@ -32,19 +43,11 @@ impl Preparer<'_> {
     /// # Errors
     /// [`code::TRANSACTION_TOO_LARGE`]; the relay or the sandbox fails.
     pub(crate) async fn transaction(&self, delivery: &Delivery) -> Result<Prepared> {
-        let meta = delivery.meta();
-        let max = &self.settings.max_transaction;
-        if meta.changes > max.rows || delivery.bytes() > max.bytes {
-            return Err(Error::new(&code::TRANSACTION_TOO_LARGE, "take transaction")
-                .with("position", meta.position)
-                .with("xid", meta.xid)
-                .with("rows", meta.changes)
-                .with("max_rows", max.rows)
-                .with("bytes", delivery.bytes())
-                .with("max_bytes", max.bytes)); // Invariant 11
-        }
         let chunks = || delivery.chunks().map(|chunk| chunk.map(|chunk| self.wanted(&chunk)));
-        self.batch(BatchOrigin::Transaction(*meta), chunks).await
+        let own = self.measure(delivery.meta(), chunks()).await?;
+        let stored = own.only.is_none().then(chunks);
+        let chunks = own.only.map(Ok).into_iter().chain(stored.into_iter().flatten());
+        self.batch(BatchOrigin::Transaction(*delivery.meta()), own.changes, chunks).await
     }
 
     /// The batch of a snapshot's chunk.
@@ -52,24 +55,54 @@ impl Preparer<'_> {
     /// # Errors
     /// The sandbox fails.
     pub(crate) async fn rows(&self, origin: BatchOrigin, chunk: &Chunk) -> Result<Prepared> {
-        self.batch(origin, || std::iter::once(Ok(self.wanted(chunk)))).await
+        let chunk = self.wanted(chunk);
+        self.batch(origin, chunk.len() as u64, std::iter::once(Ok(chunk))).await
     }
 
     fn wanted(&self, chunk: &Chunk) -> Chunk {
         chunk.retain(|relation| self.relations.iter().any(|name| name == relation))
     }
 
-    async fn batch<I: Iterator<Item = Result<Chunk>>>(&self, origin: BatchOrigin, chunks: impl Fn() -> I) -> Result<Prepared> {
-        let mut batch = BatchWriter::new(&self.settings.spool);
-        let mut run = match self.transform {
-            Some(transform) => Some(transform.begin(count(chunks())?)),
-            None => None,
-        };
-        for chunk in chunks() {
+    /// Reads the transaction through, but no further than its bounds.
+    async fn measure(&self, meta: &TransactionMeta, chunks: impl Iterator<Item = Result<Chunk>>) -> Result<Own> {
+        let max = &self.settings.max_transaction;
+        let mut own = Own::default();
+        let mut bytes = 0;
+        for (number, chunk) in chunks.enumerate() {
             let chunk = chunk?;
+            own.changes += chunk.len() as u64;
+            bytes += chunk.bytes().len() as u64;
+            if own.changes > max.rows || bytes > max.bytes {
+                return Err(Error::new(&code::TRANSACTION_TOO_LARGE, "take transaction")
+                    .with("position", meta.position)
+                    .with("xid", meta.xid)
+                    .with("rows_so_far", own.changes)
+                    .with("max_rows", max.rows)
+                    .with("bytes_so_far", bytes)
+                    .with("max_bytes", max.bytes)); // Invariant 11
+            }
+            own.only = (number == 0).then_some(chunk);
+            if number > 0 {
+                yield_now().await; // others have their turn between the reads
+            }
+        }
+        Ok(own)
+    }
+
+    async fn batch(&self, origin: BatchOrigin, changes: u64, chunks: impl Iterator<Item = Result<Chunk>>) -> Result<Prepared> {
+        let mut batch = BatchWriter::new(&self.settings.spool);
+        let mut run = self.transform.filter(|_| changes > 0).map(|transform| transform.begin(changes));
+        for (number, chunk) in chunks.enumerate() {
+            let chunk = chunk?;
+            if chunk.is_empty() {
+                continue;
+            }
             match self.chunk(run.as_deref_mut(), &chunk).await? {
                 Ok(mutations) => batch.push(mutations)?,
                 Err(poison) => return Ok(Prepared::Poison(Box::new(report(&origin, &chunk, poison)))),
+            }
+            if number > 0 {
+                yield_now().await;
             }
         }
         Ok(Prepared::Batch(batch.finish(origin)))
@@ -94,15 +127,6 @@ impl Preparer<'_> {
 
 fn passed(chunk: &Chunk, on_drop: OnDrop) -> Result<std::result::Result<tidegate_api::MutationChunk, Poison>> {
     map(chunk, None, on_drop).map(Ok)
-}
-
-/// All changes, of a transaction in several chunks by reading it once more.
-fn count(chunks: impl Iterator<Item = Result<Chunk>>) -> Result<u64> {
-    let mut changes = 0;
-    for chunk in chunks {
-        changes += chunk?.len() as u64;
-    }
-    Ok(changes)
 }
 
 fn unavailable(change: &Change<'_>) -> Option<Poison> {

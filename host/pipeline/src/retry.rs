@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use tidegate_api::destination::Destination;
-use tidegate_api::{Error, code};
+use tidegate_api::source::RetryClassifier;
+use tidegate_api::{Code, Error, code};
 
 use crate::settings::RetryPolicy;
+
+/// What is tried for ever: giving up would not bring a destination or a disk back.
+const FOR_EVER: [&Code; 4] = [&code::DESTINATION_UNREACHABLE, &code::RELAY_READ, &code::RELAY_WRITE, &code::RELAY_METADATA];
 
 /// The pauses between the attempts of one operation.
 #[derive(Debug)]
@@ -20,16 +23,19 @@ impl Backoff {
         Self { policy: *policy, attempts: 1, next: policy.base }
     }
 
-    /// The pause before the next attempt after `error`; `None` where there is none.
-    pub(crate) fn after(&mut self, error: &Error, destination: &dyn Destination) -> Option<Duration> {
-        let judged = destination.retry_classifier().is_some_and(|classifier| classifier.is_transient(error));
-        if !error.is_transient() && !judged {
+    /// The pause before the next attempt after `error`; `None` where there is none. A classifier decides in place of the
+    /// error's own mark. Attempts for what is tried for ever are not counted.
+    pub(crate) fn after(&mut self, error: &Error, classifier: Option<&dyn RetryClassifier>) -> Option<Duration> {
+        let may_pass = classifier.map_or_else(|| error.is_transient(), |classifier| classifier.is_transient(error));
+        if !may_pass {
             return None;
         }
-        if self.attempts >= self.policy.attempts && !is_away(error) {
-            return None;
+        if !FOR_EVER.contains(&error.code()) {
+            if self.attempts >= self.policy.attempts {
+                return None;
+            }
+            self.attempts += 1;
         }
-        self.attempts = self.attempts.saturating_add(1);
         Some(self.pause())
     }
 
@@ -40,11 +46,6 @@ impl Backoff {
         self.next = longer.min(self.policy.max);
         jittered(pause, self.policy.jitter, random_fraction()).min(self.policy.max)
     }
-}
-
-/// A destination that cannot be reached is tried for ever.
-fn is_away(error: &Error) -> bool {
-    *error.code() == code::DESTINATION_UNREACHABLE
 }
 
 /// `pause` times a factor between 1 − `jitter` and 1 + `jitter`.
@@ -62,6 +63,47 @@ fn random_fraction() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Verdict(bool);
+
+    impl RetryClassifier for Verdict {
+        fn is_transient(&self, _error: &Error) -> bool {
+            self.0
+        }
+    }
+
+    fn attempts(error: &Error, classifier: Option<&dyn RetryClassifier>) -> usize {
+        let mut backoff = Backoff::new(&RetryPolicy { attempts: 3, ..RetryPolicy::default() });
+        1 + (0..100).take_while(|_| backoff.after(error, classifier).is_some()).count()
+    }
+
+    #[test]
+    fn attempts_have_a_ceiling_but_for_what_is_away() {
+        let permanent = Error::new(&code::DESTINATION_FAILED, "apply");
+        let away = || Error::new(&code::DESTINATION_UNREACHABLE, "apply");
+        assert_eq!(attempts(&permanent, None), 1);
+        assert_eq!(attempts(&Error::new(&code::DESTINATION_FAILED, "apply").transient(), None), 3);
+        assert_eq!(attempts(&away().transient(), None), 101);
+        assert_eq!(attempts(&away(), None), 1);
+    }
+
+    #[test]
+    fn an_outage_leaves_every_attempt_for_afterwards() {
+        let mut backoff = Backoff::new(&RetryPolicy { attempts: 2, ..RetryPolicy::default() });
+        let away = Error::new(&code::DESTINATION_UNREACHABLE, "apply").transient();
+        assert!((0..50).all(|_| backoff.after(&away, None).is_some()));
+        let busy = Error::new(&code::DESTINATION_FAILED, "apply").transient();
+        assert!(backoff.after(&busy, None).is_some());
+        assert!(backoff.after(&busy, None).is_none());
+    }
+
+    #[test]
+    fn a_classifier_decides_in_place_of_the_mark() {
+        let permanent = Error::new(&code::DESTINATION_FAILED, "apply");
+        let transient = Error::new(&code::DESTINATION_FAILED, "apply").transient();
+        assert_eq!(attempts(&permanent, Some(&Verdict(true))), 3);
+        assert_eq!(attempts(&transient, Some(&Verdict(false))), 1);
+    }
 
     #[test]
     fn pauses_double_up_to_the_longest_and_jitter_stays_within_its_bounds() {

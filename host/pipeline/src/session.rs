@@ -1,49 +1,33 @@
 //! From taking the group over to the next reason to stop.
+//!
+//! The destination's checkpoint is where a session goes on. It may be behind the relay's (a destination that was restored:
+//! the relay is read again, where it still can be) and lawfully ahead of everything that the relay holds: the boundary of a
+//! snapshot is where the source was, and the relay may not be there yet. A relay that was lost or restored looks just the
+//! same from here and is not looked for here: the source compares what it has confirmed with what the relay holds, and the
+//! destination compares the source's identity (Invariant 7).
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_api::destination::MAX_RUN_BYTES;
 use tidegate_api::{
     BoxFuture, CommitPosition, Destination, Error, Ownership, Provisioned, Result, SnapshotState, SourceIdentity, TransactionMeta, code,
 };
-use tidegate_relay::Lease;
+use tidegate_relay::{Delivery, Lease};
+use tokio::time::sleep;
 
 use crate::apply::Run;
+use crate::ending::{Ending, Step};
+use crate::lag::{self, LOOK_EVERY};
 use crate::prepare::{Prepared, Preparer};
 use crate::retry::Backoff;
 use crate::state::Event;
-use crate::status::PoisonReport;
 use crate::worker::Worker;
 
 /// How often a worker looks whether its source is there.
 const SOURCE_POLL: Duration = Duration::from_millis(20);
-
-/// Why a session ended.
-#[derive(Debug)]
-pub(crate) enum Ending {
-    /// The operator wants something.
-    Command,
-    /// The transform refused a change.
-    Poison(Box<PoisonReport>),
-    /// The destination holds another transform's documents.
-    Drifted(Error),
-    /// Something that the operator must mend.
-    Paused(Error),
-    /// An error, transient or not.
-    Failed(Error),
-}
-
-impl From<Error> for Ending {
-    fn from(error: Error) -> Self {
-        const OPERATOR: [&tidegate_api::Code; 4] =
-            [&code::TRANSACTION_TOO_LARGE, &code::DOCUMENT_TOO_LARGE, &code::KEY_TOO_LARGE, &code::DESTINATION_CONTENT];
-        match error.code() {
-            code if OPERATOR.contains(&code) => Self::Paused(error),
-            code if *code == code::REBUILD_REQUIRED => Self::Drifted(error),
-            _ => Self::Failed(error),
-        }
-    }
-}
 
 /// One session: a lease on the group and the ownership that goes with it.
 pub(crate) struct Session<'a> {
@@ -54,21 +38,20 @@ pub(crate) struct Session<'a> {
 
 /// Runs until something ends it.
 pub(crate) async fn run(worker: &mut Worker) -> Ending {
-    let begun = begin(worker).await;
-    let mut session = match begun {
+    let mut session = match begin(worker).await {
         Ok(session) => session,
         Err(ending) => return ending,
     };
-    let worked = session.work().await;
+    let Err(ending) = session.work().await;
     session.observe();
-    match worked {
-        Ok(never) => match never {},
-        Err(ending) => ending,
-    }
+    let Session { worker, lease, .. } = session;
+    worker.resting = Some(lease);
+    ending
 }
 
-async fn begin(worker: &mut Worker) -> std::result::Result<Session<'_>, Ending> {
+async fn begin(worker: &mut Worker) -> Step<Session<'_>> {
     let source = source_identity(worker).await?;
+    worker.resting = None;
     let group = worker.parts.log.group(&worker.parts.settings.name)?;
     let lease = group.acquire(&worker.parts.settings.name)?;
     let owner = Ownership { pipeline: worker.parts.settings.name.clone(), source, fingerprint: worker.fingerprint, fence: lease.fence() };
@@ -76,14 +59,14 @@ async fn begin(worker: &mut Worker) -> std::result::Result<Session<'_>, Ending> 
 }
 
 /// Waits until the source was created.
-async fn source_identity(worker: &mut Worker) -> std::result::Result<SourceIdentity, Ending> {
+async fn source_identity(worker: &mut Worker) -> Step<SourceIdentity> {
     loop {
         if let Some(identity) = worker.parts.log.identity() {
             return Ok(identity);
         }
         tokio::select! {
             () = worker.commands.arrived() => return Err(Ending::Command),
-            () = tokio::time::sleep(SOURCE_POLL) => (),
+            () = sleep(SOURCE_POLL) => (),
         }
     }
 }
@@ -93,16 +76,22 @@ impl Session<'_> {
         &self.owner.pipeline
     }
 
-    pub(crate) fn destination(&self) -> std::sync::Arc<dyn Destination> {
-        std::sync::Arc::clone(&self.worker.parts.destination)
+    pub(crate) fn destination(&self) -> Arc<dyn Destination> {
+        Arc::clone(&self.worker.parts.destination)
     }
 
-    async fn work(&mut self) -> std::result::Result<std::convert::Infallible, Ending> {
+    pub(crate) fn observe(&self) {
+        self.worker.observe(&self.lease);
+    }
+
+    async fn work(&mut self) -> Step<Infallible> {
         self.provision().await?;
         self.worker.enter(Event::StreamBegan);
+        // Under a steady load there is always something that waits: what was there at the beginning counts.
+        let goal = self.worker.parts.log.head();
         loop {
             self.observe();
-            if self.lease.lag_bytes() == 0 {
+            if self.lease.lag_bytes() == 0 || self.lease.checkpoint() >= goal {
                 self.worker.enter(Event::CaughtUp);
             }
             self.transactions().await?;
@@ -110,7 +99,7 @@ impl Session<'_> {
     }
 
     /// Asks the destination how far it is, and takes a snapshot where it needs one.
-    async fn provision(&mut self) -> std::result::Result<(), Ending> {
+    async fn provision(&mut self) -> Step<()> {
         let (destination, owner) = (self.destination(), self.owner.clone());
         let answer = self.retried("provision destination", || destination.provision(&owner)).await?;
         if self.worker.fresh {
@@ -129,7 +118,7 @@ impl Session<'_> {
     }
 
     /// The destination's checkpoint is the truth; the group's may lag behind it, or be ahead of a restored destination.
-    pub(crate) fn go_on_behind(&mut self, checkpoint: CommitPosition) -> std::result::Result<(), Ending> {
+    pub(crate) fn go_on_behind(&mut self, checkpoint: CommitPosition) -> Step<()> {
         if checkpoint != self.lease.checkpoint() {
             self.lease.seek(checkpoint).map_err(|error| {
                 if *error.code() != code::RELAY_BEHIND {
@@ -142,38 +131,48 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Takes what is waiting, and applies it as one run.
-    async fn transactions(&mut self) -> std::result::Result<(), Ending> {
-        let most = self.worker.parts.destination.max_run();
-        if self.worker.commands.is_waiting() {
-            return Err(Ending::Command);
-        }
-        let deliveries = tokio::select! {
-            biased;
-            () = self.worker.commands.arrived() => return Err(Ending::Command),
-            deliveries = self.lease.next_run(most, MAX_RUN_BYTES) => deliveries?,
-        };
+    /// Takes what is waiting, and applies it in runs.
+    async fn transactions(&mut self) -> Step<()> {
+        let deliveries = self.deliveries().await?;
         let mut run = Run::default();
-        let mut refused = None;
-        let preparer = self.worker.preparer();
         for delivery in deliveries {
-            match preparer.transaction(&delivery).await {
+            let refused = match self.watching(self.worker.preparer().transaction(&delivery)).await {
                 Ok(Prepared::Batch(batch)) => {
-                    run.batches.push(batch);
+                    // A transform may make much of little: Invariant 11 holds for what it made.
+                    if !run.batches.is_empty() && run.bytes() + batch.bytes() > MAX_RUN_BYTES {
+                        self.apply(std::mem::take(&mut run)).await?;
+                        self.unless_asked(std::future::ready(())).await?;
+                    }
                     run.deliveries.push(delivery);
+                    run.batches.push(batch);
+                    continue;
                 }
-                Ok(Prepared::Poison(report)) => refused = Some(Ending::Poison(report)),
-                Err(error) => refused = Some(Ending::from(error)),
-            }
-            if refused.is_some() {
-                break;
-            }
-        }
-        // What comes before a refused transaction is good: it is applied first.
-        if !run.batches.is_empty() {
+                Ok(Prepared::Poison(report)) => Ending::Poison(report),
+                Err(error) => Ending::from(error),
+            };
+            // What comes before a refused transaction is good: it is applied first.
             self.apply(run).await?;
+            return Err(refused);
         }
-        refused.map_or(Ok(()), Err)
+        self.apply(run).await
+    }
+
+    /// Waits for transactions.
+    async fn deliveries(&mut self) -> Step<Vec<Delivery>> {
+        let most = self.worker.parts.destination.max_run();
+        let deliveries = loop {
+            tokio::select! {
+                biased;
+                () = self.worker.commands.arrived() => return Err(Ending::Command),
+                deliveries = self.lease.next_run(most, MAX_RUN_BYTES) => break deliveries?,
+                () = sleep(LOOK_EVERY) => (),
+            }
+            self.observe();
+        };
+        // After a restart nothing is known of what was applied last, but it was hardly older than what follows it.
+        let oldest = deliveries.first().and_then(|delivery| lag::known(delivery.meta().commit_time_us));
+        self.worker.newest = self.worker.newest.or(oldest);
+        Ok(deliveries)
     }
 
     /// Repeats what may pass, as the policy says; shows what it waits for meanwhile.
@@ -181,47 +180,57 @@ impl Session<'_> {
         &mut self,
         what: &'static str,
         mut attempt: impl FnMut() -> BoxFuture<'f, Result<T>> + Send,
-    ) -> std::result::Result<T, Ending> {
+    ) -> Step<T> {
         let policy = self.worker.parts.settings.retry;
         let destination = self.destination();
         let mut backoff = Backoff::new(&policy);
         loop {
-            let error = match attempt().await {
+            let error = match self.watching(attempt()).await {
                 Ok(done) => {
-                    self.worker.recovered();
+                    self.worker.recovered(what);
                     return Ok(done);
                 }
                 Err(error) => error,
             };
-            let Some(pause) = backoff.after(&error, &*destination) else { return Err(Ending::from(error)) };
+            let Some(pause) = backoff.after(&error, destination.retry_classifier()) else { return Err(Ending::given_up(error)) };
             self.worker.waiting(what, &error, pause);
+            self.unless_asked(sleep(pause)).await?;
+        }
+    }
+
+    /// Waits for `work` to its end, and shows the lag meanwhile.
+    async fn watching<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
             tokio::select! {
-                () = self.worker.commands.arrived() => return Err(Ending::Command),
-                () = tokio::time::sleep(pause) => (),
+                biased;
+                done = &mut work => return done,
+                () = sleep(LOOK_EVERY) => self.observe(),
             }
+        }
+    }
+
+    /// Waits for `work`, and shows the lag meanwhile; leaves it when the operator wants something.
+    pub(crate) async fn unless_asked<T>(&mut self, work: impl Future<Output = T>) -> Step<T> {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.worker.commands.arrived() => return Err(Ending::Command),
+                done = &mut work => return Ok(done),
+                () = sleep(LOOK_EVERY) => (),
+            }
+            self.observe();
         }
     }
 
     /// Counts a transaction that the destination holds.
     pub(crate) fn applied(&mut self, meta: &TransactionMeta, mutations: u64) {
-        self.worker.newest = Some(meta.commit_time_us);
+        self.worker.newest = lag::known(meta.commit_time_us);
         self.worker.status.send_modify(|status| {
             status.position = Some(meta.position);
             status.transactions += 1;
             status.rows += mutations;
-        });
-    }
-
-    /// Looks at how far behind it is.
-    pub(crate) fn observe(&mut self) {
-        let lag_bytes = self.lease.lag_bytes();
-        let lag_seconds = match self.worker.newest {
-            Some(newest) if lag_bytes > 0 => (now_us() - newest).max(0) as f64 / 1e6,
-            _ => 0.0,
-        };
-        self.worker.status.send_modify(|status| {
-            status.lag_bytes = lag_bytes;
-            status.lag_seconds = lag_seconds;
         });
     }
 }
@@ -230,9 +239,4 @@ impl Worker {
     pub(crate) fn preparer(&self) -> Preparer<'_> {
         Preparer { settings: &self.parts.settings, transform: self.parts.transform.as_deref(), relations: &self.relations }
     }
-}
-
-fn now_us() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -22,12 +22,13 @@ pub struct Settings {
     pub spool: PathBuf,
 }
 
-/// The largest transaction that a pipeline takes; a larger one pauses it.
+/// The largest transaction that a pipeline takes; a larger one pauses it. What counts is what it holds of the pipeline's
+/// tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaxTransaction {
     /// Changes.
     pub rows: u64,
-    /// Bytes of its chunks.
+    /// Bytes of them, as the relay holds them.
     pub bytes: u64,
 }
 

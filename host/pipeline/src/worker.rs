@@ -1,16 +1,28 @@
 //! The worker of one pipeline: sessions, and what the operator says between them.
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use tidegate_api::{Error, Fingerprint, code};
+use tidegate_relay::Lease;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use crate::commands::Commands;
+use crate::ending::Ending;
 use crate::handle::Parts;
+use crate::lag::LOOK_EVERY;
 use crate::retry::Backoff;
-use crate::session::{self, Ending};
+use crate::session;
+use crate::snapshot::SNAPSHOT;
 use crate::state::{Event, State};
 use crate::status::{Problem, Status};
+
+/// What a session is tried again for, unless it is something more exact.
+const WORK: &str = "work";
 
 pub(crate) struct Worker {
     pub(crate) parts: Parts,
@@ -20,14 +32,18 @@ pub(crate) struct Worker {
     pub(crate) commands: Commands,
     /// The operator wants a new snapshot.
     pub(crate) fresh: bool,
-    /// When the newest applied transaction was committed.
+    /// When the newest applied transaction was committed, where that is known.
     pub(crate) newest: Option<i64>,
+    /// The lease of the last session: nobody works by it, the lag is read from it.
+    pub(crate) resting: Option<Lease>,
+    /// What is being tried again.
+    trouble: Option<&'static str>,
 }
 
 impl Worker {
     pub(crate) fn new(parts: Parts, fingerprint: Fingerprint, status: watch::Sender<Status>, commands: Commands) -> Self {
         let relations = parts.settings.tables.iter().map(ToString::to_string).collect();
-        Self { parts, fingerprint, relations, status, commands, fresh: false, newest: None }
+        Self { parts, fingerprint, relations, status, commands, fresh: false, newest: None, resting: None, trouble: None }
     }
 
     pub(crate) async fn run(mut self) {
@@ -36,22 +52,37 @@ impl Worker {
         loop {
             match self.state() {
                 State::Stopped => return,
-                State::Paused | State::Faulted | State::Rebuilding => self.commands.arrived().await,
+                State::Paused | State::Faulted | State::Rebuilding => self.rest(None).await,
                 _ => {
                     let before = self.progress();
-                    let ending = session::run(&mut self).await;
+                    let ending = caught(session::run(&mut self)).await;
                     if self.progress() != before {
                         backoff = Backoff::new(&policy);
                     }
                     if let Some(pause) = self.end(ending, &mut backoff) {
-                        tokio::select! {
-                            () = self.commands.arrived() => (),
-                            () = tokio::time::sleep(pause) => (),
-                        }
+                        self.rest(Some(pause)).await;
                     }
                 }
             }
             self.obey();
+        }
+    }
+
+    /// Waits for the operator, at most for `pause`.
+    async fn rest(&mut self, pause: Option<Duration>) {
+        let mut over = pin!(async {
+            match pause {
+                Some(pause) => sleep(pause).await,
+                None => std::future::pending().await,
+            }
+        });
+        loop {
+            self.observe_at_rest();
+            tokio::select! {
+                () = self.commands.arrived() => return,
+                () = &mut over => return,
+                () = sleep(LOOK_EVERY) => (),
+            }
         }
     }
 
@@ -81,15 +112,20 @@ impl Worker {
             }
             Ending::Paused(error) => self.stopped_by(Event::Pause, &error),
             Ending::Drifted(error) => self.stopped_by(Event::Drifted, &error),
-            Ending::Failed(error) if error.is_transient() => {
-                let pause = backoff.pause();
-                self.waiting("work", &error, pause);
-                self.enter(Event::Start);
-                return Some(pause);
-            }
+            Ending::Again(error) => match backoff.after(&error, None) {
+                Some(pause) => return Some(self.again(WORK, &error, pause)),
+                None => self.stopped_by(Event::Fail, &error),
+            },
+            Ending::Lost(error) => return Some(self.again(SNAPSHOT, &error, backoff.pause())),
             Ending::Failed(error) => self.stopped_by(Event::Fail, &error),
         }
         None
+    }
+
+    fn again(&mut self, what: &'static str, error: &Error, pause: Duration) -> Duration {
+        self.waiting(what, error, pause);
+        self.enter(Event::Start);
+        pause
     }
 
     /// Does what the operator asked for, and answers.
@@ -103,6 +139,7 @@ impl Worker {
                 Some(_) => {
                     self.fresh |= command.event == Event::Reset;
                     if matches!(command.event, Event::Resume | Event::Reset) {
+                        self.trouble = None;
                         self.status.send_modify(|status| (status.error, status.poison) = (None, None));
                     }
                     self.enter(command.event);
@@ -143,17 +180,43 @@ impl Worker {
                 pause_ms = pause.as_millis() as u64, "{}", error.message()
             );
         }
+        self.trouble = Some(what);
         self.status.send_modify(|status| {
             status.retries += 1;
             status.error = Some(problem);
         });
     }
 
-    /// What was tried again has passed.
-    pub(crate) fn recovered(&mut self) {
-        if self.status.borrow().error.is_some() {
-            tracing::info!(event = "recovered", pipeline = self.parts.settings.name, "the pipeline goes on");
+    /// Something was done that a session is there for.
+    pub(crate) fn progressed(&mut self) {
+        self.recovered(WORK);
+    }
+
+    /// `what` has succeeded: where it was tried again, it is no trouble any more.
+    pub(crate) fn recovered(&mut self, what: &'static str) {
+        if self.trouble == Some(what) {
+            self.trouble = None;
+            tracing::info!(event = "recovered", pipeline = self.parts.settings.name, what, "the pipeline goes on");
             self.status.send_modify(|status| status.error = None);
         }
     }
+}
+
+impl Drop for Worker {
+    /// However a worker ends, nobody is told that it still works.
+    fn drop(&mut self) {
+        self.enter(Event::Stop);
+    }
+}
+
+/// A panic of a session as its ending: it is a defect, but the pipeline says so, and the operator can act on it.
+async fn caught(work: impl Future<Output = Ending>) -> Ending {
+    let mut work = pin!(work);
+    let ending = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(ending)) => Poll::Ready(Some(ending)),
+        Err(_) => Poll::Ready(None),
+    });
+    // What the panic said goes to standard error; it may hold anything (Invariant 12).
+    ending.await.unwrap_or_else(|| Ending::Failed(Error::new(&code::INTERNAL, "run pipeline").because("its worker panicked")))
 }
