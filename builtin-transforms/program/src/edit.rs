@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::decode::decode;
-use crate::overlay::{Member, NONE, Object, Overlay, Texts, Value};
+use crate::overlay::{Member, NONE, Object, Overlay, Text, Texts, Twice, Value};
 use crate::plan::{EMPTY_OBJECT, Part, Plan};
-use crate::poison::{Outcome, poison};
+use crate::poison::{Outcome, Poison, poison};
 use crate::walk::Walk;
 
 /// One document under the instructions of a program.
@@ -20,64 +20,55 @@ pub(crate) struct Editor<'a> {
 impl Editor<'_> {
     /// The value at the end of a path; none where it is missing or null, or the path leads through anything but objects.
     pub(crate) fn find(&mut self, path: &[Part]) -> Outcome<Option<Value>> {
+        let Some((last, parents)) = path.split_last() else { return Ok(None) };
         let mut object = self.root;
-        for part in 0..path.len() {
-            let Some(member) = self.member(object, path, part)? else { return Ok(None) };
-            let value = self.overlay.members[member].value;
-            if part + 1 == path.len() {
-                return Ok(Some(value).filter(|value| !self.is_null(*value)));
-            }
+        for part in parents {
+            let Some(member) = self.member(object, part, path)? else { return Ok(None) };
             let Some(inner) = self.open(member) else { return Ok(None) };
             object = inner;
         }
-        Ok(None)
+        let Some(member) = self.member(object, last, path)? else { return Ok(None) };
+        let value = self.overlay.members[member].value;
+        Ok(if self.is_null(value) { None } else { Some(value) })
     }
 
     /// Puts a value at the end of a path. Parents that are missing or null become objects.
     pub(crate) fn place(&mut self, path: &[Part], value: Value) -> Outcome<()> {
+        let Some((last, parents)) = path.split_last() else { return Ok(()) };
         let mut object = self.root;
-        for part in 0..path.len() {
-            self.overlay.objects[object].changed = true;
-            let member = match self.member(object, path, part)? {
-                Some(member) => member,
-                None => match path.get(part) {
-                    Some(part) => self.overlay.add(object, *part),
-                    None => return Ok(()),
-                },
-            };
-            if part + 1 == path.len() {
-                let member = &mut self.overlay.members[member];
-                member.value = value;
-                member.replaced = true;
-                return Ok(());
-            }
+        for part in parents {
+            let member = self.member_or_new(object, part, path)?;
             if self.is_null(self.overlay.members[member].value) {
-                self.replace_by_object(member, path, part + 1);
+                self.replace_by_object(member, part.node);
             }
-            let Some(inner) = self.own(member) else {
-                return Err(poison("parent-not-object", format!("{} is no object", self.plan.path(path, part))));
-            };
+            let Some(inner) = self.own(member) else { return Err(self.no_object(part, path)) };
             object = inner;
         }
+        let member = self.member_or_new(object, last, path)?;
+        let member = &mut self.overlay.members[member];
+        member.value = value;
+        member.replaced = true;
         Ok(())
     }
 
     /// Removes the member at the end of a path, if it is there.
     pub(crate) fn remove(&mut self, path: &[Part]) -> Outcome<()> {
+        let Some((last, parents)) = path.split_last() else { return Ok(()) };
         let mut object = self.root;
-        for part in 0..path.len() {
-            let Some(member) = self.member(object, path, part)? else { return Ok(()) };
+        for part in parents {
+            let Some(member) = self.member(object, part, path)? else { return Ok(()) };
             self.overlay.objects[object].changed = true;
-            if part + 1 == path.len() {
-                self.overlay.members[member].value = Value::Gone;
-                return Ok(());
-            }
             let Some(inner) = self.own(member) else { return Ok(()) };
             object = inner;
+        }
+        if let Some(member) = self.member(object, last, path)? {
+            self.overlay.objects[object].changed = true;
+            self.overlay.members[member].value = Value::Gone;
         }
         Ok(())
     }
 
+    #[inline(always)]
     pub(crate) fn is_null(&self, value: Value) -> bool {
         match value {
             Value::Gone => true,
@@ -86,44 +77,73 @@ impl Editor<'_> {
         }
     }
 
-    /// The member of an object that part of a path names.
+    /// The member of an object that a part of a path names.
     #[inline(always)]
-    fn member(&mut self, object: u32, path: &[Part], part: usize) -> Outcome<Option<u32>> {
+    fn member(&mut self, object: u32, part: &Part, path: &[Part]) -> Outcome<Option<u32>> {
         let listed = self.overlay.objects[object].listed;
-        if listed != NONE && path.get(part).is_some_and(|part| listed != part.above) {
+        if listed != part.above && listed != NONE {
             self.list_all(object);
         }
-        self.overlay.find(self.plan, object, path, part)
+        self.overlay.find(object, part).map_err(|Twice| self.twice(part, path))
     }
 
-    fn replace_by_object(&mut self, member: u32, path: &[Part], part: usize) {
-        let listed = path.get(part).map_or(NONE, |part| part.above);
-        let object = self.overlay.objects.push(Object::new(EMPTY_OBJECT, listed));
+    /// The same in an object that changes; made where it is missing, without a value then.
+    #[inline(always)]
+    fn member_or_new(&mut self, object: u32, part: &Part, path: &[Part]) -> Outcome<u32> {
+        self.overlay.objects[object].changed = true;
+        Ok(match self.member(object, part, path)? {
+            Some(member) => member,
+            None => self.overlay.add(object, *part),
+        })
+    }
+
+    #[cold]
+    fn twice(&self, part: &Part, path: &[Part]) -> Box<Poison> {
+        poison("duplicate-name", format!("{} is there twice", self.plan.path(path, part)))
+    }
+
+    #[cold]
+    fn no_object(&self, part: &Part, path: &[Part]) -> Box<Poison> {
+        poison("parent-not-object", format!("{} is no object", self.plan.path(path, part)))
+    }
+
+    fn replace_by_object(&mut self, member: u32, place: u32) {
+        let object = self.overlay.objects.push(Object::new(EMPTY_OBJECT, place));
         let member = &mut self.overlay.members[member];
         member.value = Value::Object(object);
         member.replaced = true;
     }
 
     /// The object that a member's value is, made one that can be gone into where it is a text.
+    #[inline(always)]
     fn open(&mut self, member: u32) -> Option<u32> {
         match self.overlay.members[member].value {
             Value::Object(object) => Some(object),
-            Value::Text(text) if self.texts.first(text) == b'{' => {
-                let object = self.overlay.objects.push(Object::new(text, NONE));
-                self.list_all(object);
-                self.overlay.members[member].value = Value::Object(object);
-                Some(object)
-            }
-            Value::Text(_) | Value::Gone => None,
+            Value::Text(text) => self.open_text(member, text),
+            Value::Gone => None,
         }
     }
 
+    fn open_text(&mut self, member: u32, text: Text) -> Option<u32> {
+        if self.texts.first(text) != b'{' {
+            return None;
+        }
+        let object = self.overlay.objects.push(Object::new(text, NONE));
+        self.list_all(object);
+        self.overlay.members[member].value = Value::Object(object);
+        Some(object)
+    }
+
     /// The same, made one that may be changed: no other place has it.
+    #[inline(always)]
     fn own(&mut self, member: u32) -> Option<u32> {
         let object = self.open(member)?;
-        if !self.overlay.objects[object].shared {
-            return Some(object);
-        }
+        Some(if self.overlay.objects[object].shared { self.clone(member, object) } else { object })
+    }
+
+    /// An object of its own for a member whose object is shared.
+    #[cold]
+    fn clone(&mut self, member: u32, object: u32) -> u32 {
         let original = self.overlay.objects[object];
         let clone = Object { first: NONE, last: NONE, stamp: 0, shared: false, ..original };
         let clone = self.overlay.objects.push(clone);
@@ -138,7 +158,7 @@ impl Editor<'_> {
             self.overlay.link(clone, member);
         }
         self.overlay.members[member].value = Value::Object(clone);
-        Some(clone)
+        clone
     }
 
     /// Lists every member of an object's text whose name is in any path, and keeps what was listed before.

@@ -7,7 +7,6 @@
 
 use crate::arena::Arena;
 use crate::plan::{Part, Plan};
-use crate::poison::{Outcome, poison};
 
 /// In place of a number that there is not.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -184,18 +183,18 @@ impl Overlay {
         })
     }
 
-    /// The member that a part of a path names, in an object that lists it. The poison is a name that the object has twice.
+    /// The member that a part of a path names, in an object that lists it.
     #[inline(always)]
-    pub(crate) fn find(&self, plan: &Plan, object: u32, path: &[Part], part: usize) -> Outcome<Option<u32>> {
-        let Some(Part { name, node, .. }) = path.get(part).copied() else { return Ok(None) };
+    pub(crate) fn find(&self, object: u32, part: &Part) -> Result<Option<u32>, Twice> {
         let stamp = self.objects[object].stamp;
-        let found = if stamp > 0 { self.at_home(node, stamp) } else { self.find_in_list(object, name) };
+        let found = if stamp > 0 { self.at_home(part.node, stamp) } else { self.find_in_list(object, part.name) };
         let Some(number) = found else { return Ok(None) };
         let member = &self.members[number];
-        if member.twice {
-            return Err(twice(plan, path, part));
+        match member.value {
+            _ if member.twice => Err(Twice),
+            Value::Gone => Ok(None),
+            Value::Text(_) | Value::Object(_) => Ok(found),
         }
-        Ok(Some(number).filter(|_| !matches!(member.value, Value::Gone)))
     }
 
     /// The member at home in a place, if it belongs to the object of this stamp.
@@ -214,10 +213,8 @@ impl Overlay {
     }
 }
 
-#[cold]
-fn twice(plan: &Plan, path: &[Part], part: usize) -> Box<crate::poison::Poison> {
-    poison("duplicate-name", format!("{} is there twice", plan.path(path, part)))
-}
+/// The name that was looked for is there twice.
+pub(crate) struct Twice;
 
 impl Object {
     pub(crate) fn new(text: Text, listed: u32) -> Self {

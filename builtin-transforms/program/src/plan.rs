@@ -138,9 +138,10 @@ impl Plan {
         self.names.binary_search_by(|known| known.text.as_bytes().cmp(name)).ok().map(|number| number as u32)
     }
 
-    /// A path as text, up to the part at `last`.
-    pub(crate) fn path(&self, path: &[Part], last: usize) -> String {
-        let names: Vec<&str> = path.iter().take(last + 1).map(|part| self.name(part.name)).collect();
+    /// A path as text, up to one of its parts.
+    pub(crate) fn path(&self, path: &[Part], last: &Part) -> String {
+        let above = path.iter().take_while(|part| part.node != last.node);
+        let names: Vec<&str> = above.chain([last]).map(|part| self.name(part.name)).collect();
         names.join(".")
     }
 }

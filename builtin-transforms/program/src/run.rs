@@ -65,7 +65,7 @@ impl Run<'_> {
     }
 
     fn path(&self, path: &[Part]) -> String {
-        self.editor.plan.path(path, path.len())
+        path.last().map_or_else(String::new, |last| self.editor.plan.path(path, last))
     }
 
     fn equals(&mut self, path: &[Part], literal: &Literal) -> Outcome<bool> {

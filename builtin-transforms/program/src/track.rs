@@ -47,10 +47,23 @@ impl Tracker<'_> {
             }
             let start = end + 1;
             let edge = if escapes { self.escaped(node, member + 1, end - 1) } else { self.plan.edge(node, text, member + 1, end - 1) };
-            at = match edge {
-                None => scan::value(text, start, depth, self.limit)?,
-                Some(Edge { name, node, .. }) => self.member(object, stamp, Place { name, node, member, start }, depth)?,
+            let tracked = edge.filter(|edge| self.begin(object, stamp, edge, member, start));
+            let value = match tracked {
+                Some(edge) if scan::byte(text, start) == b'{' && self.plan.goes_on(edge.node) => {
+                    let (inner, end) = self.object(start, edge.node, depth + 1)?;
+                    at = end;
+                    Value::Object(inner)
+                }
+                _ => {
+                    at = scan::value(text, start, depth, self.limit)?;
+                    Value::Text(Text { source: Source::Document, start: start as u32, end: at as u32 })
+                }
             };
+            if let Some(edge) = tracked {
+                let home = &mut self.overlay.members[edge.node];
+                home.value = value;
+                home.end = at as u32;
+            }
             match scan::byte(text, at) {
                 b',' => at += 1,
                 b'}' => return Ok((object, self.close(object, at))),
@@ -72,35 +85,18 @@ impl Tracker<'_> {
         self.plan.edge(node, &name, 0, name.len())
     }
 
-    /// Reads the value of a member that a path leads to.
-    fn member(&mut self, object: u32, stamp: u64, place: Place, depth: usize) -> Result<usize, Fault> {
-        let Place { name, node, member, start } = place;
-        let home = &mut self.overlay.members[node];
+    /// Takes a member that a path leads to into the list, unless its name is there already.
+    #[inline(always)]
+    fn begin(&mut self, object: u32, stamp: u64, edge: &Edge, member: usize, start: usize) -> bool {
+        let home = &mut self.overlay.members[edge.node];
         if home.stamp == stamp {
             // Whoever looks for it is told; nobody reads either value.
             home.twice = true;
-            return scan::value(self.text, start, depth, self.limit);
+            return false;
         }
         let (at, start) = (member as u32, start as u32);
-        *home = Member { at, start, end: start, replaced: false, stamp, ..Member::added(name) };
-        self.overlay.link(object, node);
-        let (value, end) = if scan::byte(self.text, place.start) == b'{' && self.plan.goes_on(node) {
-            let (inner, end) = self.object(place.start, node, depth + 1)?;
-            (Value::Object(inner), end)
-        } else {
-            let end = scan::value(self.text, place.start, depth, self.limit)?;
-            (Value::Text(Text { source: Source::Document, start, end: end as u32 }), end)
-        };
-        let home = &mut self.overlay.members[node];
-        home.value = value;
-        home.end = end as u32;
-        Ok(end)
+        *home = Member { at, start, end: start, replaced: false, stamp, ..Member::added(edge.name) };
+        self.overlay.link(object, edge.node);
+        true
     }
-}
-
-struct Place {
-    name: u32,
-    node: u32,
-    member: usize,
-    start: usize,
 }

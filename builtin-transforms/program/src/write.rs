@@ -105,20 +105,19 @@ impl Sink for Vec<u8> {
 
     #[inline(always)]
     fn push(&mut self, text: &[u8], start: usize, end: usize) {
-        let wanted = self.len().wrapping_add(end.wrapping_sub(start));
-        if end.wrapping_sub(start) > SHORT {
-            return self.extend_from_slice(text.get(start..end).unwrap_or_default());
-        }
-        let mut at = start;
-        while at < end {
-            // More than is wanted, where there is more: that needs no count.
-            match text.get(at..).and_then(|text| text.first_chunk::<CHUNK>()) {
-                Some(chunk) => self.extend_from_slice(chunk),
-                None => return push_tail(self, text.get(at..end).unwrap_or_default()),
+        let length = end.wrapping_sub(start);
+        let (chunks, _) = text.get(start..).unwrap_or_default().as_chunks::<CHUNK>();
+        match chunks.get(..length.div_ceil(CHUNK)) {
+            Some(chunks) if length <= SHORT => {
+                // More than is wanted, where there is more: whole chunks need neither a call nor a count.
+                let wanted = self.len().wrapping_add(length);
+                for chunk in chunks {
+                    self.extend_from_slice(chunk);
+                }
+                self.truncate(wanted);
             }
-            at += CHUNK;
+            _ => self.extend_from_slice(text.get(start..end).unwrap_or_default()),
         }
-        self.truncate(wanted);
     }
 
     #[inline(always)]
@@ -143,17 +142,3 @@ impl Sink for Vec<u8> {
 /// Few bytes are copied without a call.
 const SHORT: usize = 128;
 const CHUNK: usize = 16;
-
-fn push_tail(out: &mut Vec<u8>, mut bytes: &[u8]) {
-    if let Some((chunk, rest)) = bytes.split_first_chunk::<8>() {
-        out.extend_from_slice(chunk);
-        bytes = rest;
-    }
-    if let Some((chunk, rest)) = bytes.split_first_chunk::<4>() {
-        out.extend_from_slice(chunk);
-        bytes = rest;
-    }
-    for byte in bytes {
-        out.push(*byte);
-    }
-}
