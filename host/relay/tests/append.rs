@@ -48,6 +48,13 @@ async fn nothing_moves_the_head_backwards() {
         assert_eq!(log.append(vec![earlier]).await.unwrap(), at(41));
     }
     assert_eq!(log.append(Vec::new()).await.unwrap(), at(41));
+    log.append(vec![transaction(50, 1)]).await.unwrap();
+    drop(log);
+    let log = place.log();
+    assert_eq!(durable(&log), 50);
+    let mut lease = log.group("a").unwrap().acquire("test").unwrap();
+    lease.seek(at(0)).unwrap();
+    assert_eq!(read_through(&mut lease, 50).await, held(&[transaction(41, 1), transaction(50, 1)]));
 }
 
 #[tokio::test]

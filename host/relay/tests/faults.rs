@@ -24,6 +24,19 @@ async fn after_a_failed_sync_nothing_of_the_group_counts_and_the_segment_is_left
     assert_eq!(read_through(&mut log.group("a").unwrap().acquire("test").unwrap(), 30).await, expected);
 }
 
+#[tokio::test]
+async fn a_segment_that_lost_durable_bytes_with_a_failed_sync_is_not_continued() {
+    let place = Place::new();
+    let log = place.log();
+    log.append(vec![transaction(10, 1)]).await.unwrap();
+    place.disk.fail_syncs(1);
+    assert!(log.append(vec![transaction(20, 1)]).await.is_err());
+    place.disk.corrupt(&place.segment(1), |bytes| *bytes.last_mut().unwrap() ^= 1);
+    let error = log.append(vec![transaction(20, 1)]).await.unwrap_err();
+    assert!(is(&error, &code::RELAY_CORRUPT) && !error.is_transient(), "{error}");
+    assert_eq!(log.head(), at(10), "and the capture ends with it");
+}
+
 /// The bytes are still in the page cache, clean: the next process sees them and a sync of them succeeds without writing.
 #[tokio::test]
 async fn what_the_next_process_calls_durable_survives_even_if_the_sync_before_it_had_failed() {

@@ -121,6 +121,7 @@ async fn a_transaction_that_never_fits_is_refused_and_its_parts_are_given_back()
     let mut lease = log.group("a").unwrap().acquire("test").unwrap();
     fill(&log, 1..=3).await;
     read_through(&mut lease, 3).await;
+    let before = log.bytes();
     let mut refused = None;
     for part in large(20, 40, 4, 300) {
         if let Err(error) = log.append(vec![part]).await {
@@ -129,6 +130,7 @@ async fn a_transaction_that_never_fits_is_refused_and_its_parts_are_given_back()
         }
     }
     assert_eq!(refused.unwrap().code().name, "relay-full");
+    assert!(log.bytes() <= before, "{} bytes of parts stay", log.bytes());
     // The source comes again with something smaller.
     log.abandon_parts();
     for position in 21..=60 {
