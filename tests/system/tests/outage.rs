@@ -1,14 +1,15 @@
 //! Servers go away and come back, disks fill up and are emptied: the daemon says so, keeps trying, and loses nothing.
 
 use std::fs;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 use tidegate_system_tests::config::Config;
 use tidegate_system_tests::daemon::for_ever_unless;
 use tidegate_system_tests::writers::Writers;
-use tidegate_system_tests::{Kind, PIPELINE, Scene, Shop, Target};
+use tidegate_system_tests::{Daemon, Kind, PIPELINE, Scene, Shop, Target};
 use tidegate_testkit::{Postgres, Version};
 
 /// A server that the test may kill; it stays for the length of the process, which then stops it.
@@ -57,13 +58,13 @@ async fn a_killed_destination_is_tried_until_it_is_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_acknowledges_nothing_and_goes_on_when_there_is_space() {
     let mut scene = Scene::plain(Kind::Postgres, 100).await;
-    let disk = SmallDisk::mount(&scene.path().join("disk"));
+    let disk = SmallDisk::make(&scene.path().join("disk"));
     let config = Config::new(disk.folder()).source(&scene.shop).pipeline(PIPELINE, &Shop::TABLES, None, &scene.target);
     scene.configure(&config);
     scene.daemon.start();
     scene.assert_equal().await;
     let writers = Writers::start(&scene.shop, scene.rows(), 2000, 9);
-    disk.fill();
+    disk.fill(&scene.daemon);
     let source = for_ever_unless(&mut scene.daemon, "the full disk is told", async |daemon| source(daemon, "waiting")).await;
     assert!(["TG0201", "TG0206"].contains(&source["error"]["code"].as_str().unwrap_or_default()), "{source}");
     // Invariant 1
@@ -73,49 +74,67 @@ async fn a_full_disk_acknowledges_nothing_and_goes_on_when_there_is_space() {
         scene.shop.slot()
     );
     assert_eq!(scene.shop.server.value(&scene.shop.database, &ahead).await, "t", "the slot has confirmed more than the relay holds");
-    disk.empty();
+    disk.empty(&scene.daemon);
     writers.stop().await;
     scene.assert_equal().await;
     scene.daemon.kill();
 }
 
-fn source(daemon: &tidegate_system_tests::Daemon, state: &str) -> Option<Value> {
+fn source(daemon: &Daemon, state: &str) -> Option<Value> {
     let output = daemon.cli(&["status", "--json"]);
     let status: Value = serde_json::from_slice(&output.stdout).ok()?;
     status["result"]["sources"].as_array()?.iter().find(|source| source["state"] == state).cloned()
 }
 
-/// A file system of a few megabytes. Mounting one needs root (or a user namespace, which a container may not allow).
-struct SmallDisk {
-    folder: std::path::PathBuf,
+/// A place that can be made to refuse every byte: a small file system where one may be mounted (by root, outside of most
+/// containers), else the daemon's own limit of file sizes.
+enum SmallDisk {
+    Mounted(PathBuf),
+    Limited(PathBuf),
 }
 
 impl SmallDisk {
-    fn mount(folder: &Path) -> Self {
+    fn make(folder: &Path) -> Self {
         fs::create_dir(folder).unwrap();
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=32m,mode=0700", "tmpfs"]).arg(folder).status();
-        assert!(mounted.is_ok_and(|status| status.success()), "a small disk cannot be mounted: run the tests as root");
-        Self { folder: folder.to_owned() }
+        let mounted = mounted.is_ok_and(|status| status.success());
+        if mounted { Self::Mounted(folder.to_owned()) } else { Self::Limited(folder.to_owned()) }
     }
 
     fn folder(&self) -> &Path {
-        &self.folder
+        let (Self::Mounted(folder) | Self::Limited(folder)) = self;
+        folder
     }
 
     /// Leaves no byte free.
-    fn fill(&self) {
-        let mut ballast = fs::File::create(self.folder.join("ballast")).unwrap();
-        while std::io::Write::write_all(&mut ballast, &[0; 65536]).is_ok() {}
-        while std::io::Write::write_all(&mut ballast, &[0; 512]).is_ok() {}
+    fn fill(&self, daemon: &Daemon) {
+        match self {
+            Self::Mounted(folder) => {
+                let mut ballast = fs::File::create(folder.join("ballast")).unwrap();
+                while ballast.write_all(&[0; 65536]).is_ok() {}
+                while ballast.write_all(&[0; 512]).is_ok() {}
+            }
+            Self::Limited(_) => limit(daemon, "1:"),
+        }
     }
 
-    fn empty(&self) {
-        fs::remove_file(self.folder.join("ballast")).unwrap();
+    fn empty(&self, daemon: &Daemon) {
+        match self {
+            Self::Mounted(folder) => fs::remove_file(folder.join("ballast")).unwrap(),
+            Self::Limited(_) => limit(daemon, "unlimited:"),
+        }
     }
+}
+
+fn limit(daemon: &Daemon, bytes: &str) {
+    let done = Command::new("prlimit").args(["--pid", &daemon.id().to_string(), &format!("--fsize={bytes}")]).status();
+    assert!(done.is_ok_and(|status| status.success()), "prlimit is missing: apt-get install util-linux");
 }
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.folder).status();
+        if let Self::Mounted(folder) = self {
+            let _ = Command::new("umount").arg("--lazy").arg(folder).status();
+        }
     }
 }
