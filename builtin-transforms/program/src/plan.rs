@@ -106,23 +106,11 @@ impl Plan {
         self.nodes.get(node as usize).is_some_and(|node| node.count > 0)
     }
 
-    /// The member of a place that a name leads to: `text` has what the name says from `start` to `end`.
-    #[inline(always)]
-    pub(crate) fn edge(&self, node: u32, text: &[u8], start: usize, end: usize) -> Option<Edge> {
-        let node = self.nodes.get(node as usize)?;
-        let length = end.wrapping_sub(start);
-        if node.lengths >> length.min(63) & 1 == 0 {
-            return None;
-        }
-        let head = head(text, start, length);
-        let edges = self.edges.get(node.first as usize..)?.get(..node.count as usize)?;
-        let edge = edges.iter().find(|edge| edge.head == head && edge.length as usize == length)?;
-        if length <= 8 { Some(*edge) } else { self.long_edge(edges, text.get(start..end)?) }
-    }
-
-    /// The same for a name that is more than its head.
-    fn long_edge(&self, edges: &[Edge], name: &[u8]) -> Option<Edge> {
-        edges.iter().find(|edge| self.name(edge.name).as_bytes() == name).copied()
+    /// The members that paths have at a place.
+    pub(crate) fn branches(&self, node: u32) -> Branches<'_> {
+        let node = self.nodes.get(node as usize);
+        let edges = node.and_then(|node| self.edges.get(node.first as usize..)?.get(..node.count as usize));
+        Branches { plan: self, lengths: node.map_or(0, |node| node.lengths), edges: edges.unwrap_or_default() }
     }
 
     pub(crate) fn name(&self, name: u32) -> &str {
@@ -143,6 +131,33 @@ impl Plan {
         let above = path.iter().take_while(|part| part.node != last.node);
         let names: Vec<&str> = above.chain([last]).map(|part| self.name(part.name)).collect();
         names.join(".")
+    }
+}
+
+/// The members that paths have at one place.
+#[derive(Clone, Copy)]
+pub(crate) struct Branches<'a> {
+    plan: &'a Plan,
+    lengths: u64,
+    edges: &'a [Edge],
+}
+
+impl<'a> Branches<'a> {
+    /// The one that a name leads to: `text` has what the name says from `start` to `end`.
+    #[inline(always)]
+    pub(crate) fn edge(self, text: &[u8], start: usize, end: usize) -> Option<&'a Edge> {
+        let length = end.wrapping_sub(start);
+        if self.lengths >> length.min(63) & 1 == 0 {
+            return None;
+        }
+        let head = head(text, start, length);
+        let edge = self.edges.iter().find(|edge| edge.head == head && edge.length as usize == length)?;
+        if length <= 8 { Some(edge) } else { self.long_edge(text.get(start..end)?) }
+    }
+
+    /// The same for a name that is more than its head.
+    fn long_edge(self, name: &[u8]) -> Option<&'a Edge> {
+        self.edges.iter().find(|edge| self.plan.name(edge.name).as_bytes() == name)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::decode::decode;
 use crate::overlay::{Member, Overlay, Source, Text, Value};
-use crate::plan::{Edge, Plan, ROOT};
+use crate::plan::{Branches, Edge, Plan, ROOT};
 use crate::scan::{self, Fault};
 
 /// Reads `document`, which must be compact JSON, into the empty overlay. Gives the number of its root, or none where the
@@ -31,6 +31,7 @@ impl Tracker<'_> {
             return Err(Fault::Depth(at));
         }
         let text = self.text;
+        let branches = self.plan.branches(node);
         let (object, stamp) = self.overlay.push_object(at, node);
         let mut at = at + 1;
         if scan::byte(text, at) == b'}' {
@@ -46,7 +47,7 @@ impl Tracker<'_> {
                 return Err(Fault::Syntax(end));
             }
             let start = end + 1;
-            let edge = if escapes { self.escaped(node, member + 1, end - 1) } else { self.plan.edge(node, text, member + 1, end - 1) };
+            let edge = if escapes { self.escaped(branches, member + 1, end - 1) } else { branches.edge(text, member + 1, end - 1) };
             let tracked = edge.filter(|edge| self.begin(object, stamp, edge, member, start));
             let value = match tracked {
                 Some(edge) if scan::byte(text, start) == b'{' && self.plan.goes_on(edge.node) => {
@@ -79,10 +80,10 @@ impl Tracker<'_> {
 
     /// The edge of a name with escapes, whose inside begins at `start`.
     #[cold]
-    fn escaped(&self, node: u32, start: usize, end: usize) -> Option<Edge> {
+    fn escaped<'b>(&self, branches: Branches<'b>, start: usize, end: usize) -> Option<&'b Edge> {
         let mut name = Vec::new();
         decode(self.text.get(start..end)?, &mut name);
-        self.plan.edge(node, &name, 0, name.len())
+        branches.edge(&name, 0, name.len())
     }
 
     /// Takes a member that a path leads to into the list, unless its name is there already.

@@ -279,6 +279,7 @@ fn round(seed: u64) {
     }
 }
 
+/// `TIDEGATE_ROUNDS` asks for more of them than a test run should take.
 #[test]
 fn random_programs_do_to_random_documents_what_the_model_does() {
     let rounds = std::env::var("TIDEGATE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20_000);
