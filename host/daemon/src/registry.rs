@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tidegate_api::{Destination, Result, Source, TableName};
+use tidegate_api::{Destination, Error, Result, Source, TableName};
 use tidegate_file::FileSource;
 use tidegate_postgres::destination::PostgresDestination;
 use tidegate_postgres::source::PostgresSource;
 use tidegate_sqlite::SqliteDestination;
 
-use crate::config::{Settings, Unchanged};
+use crate::config::{Name, Pipeline, Settings, Unchanged};
 
 /// A text that is never shown: a password, or an address with one in it.
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -180,7 +180,7 @@ impl Sources {
             built.push(BuiltSource {
                 name: name.to_string(),
                 kind: kind.name(),
-                source: kind.build(&tables)?,
+                source: kind.build(&tables).map_err(|error| error.with("path", format_args!("sources.{name}")))?,
                 tables: tables.into_keys().cloned().collect(),
             });
         }
@@ -209,8 +209,10 @@ pub(crate) struct Destinations(BTreeMap<String, Arc<dyn Destination>>);
 
 impl Destinations {
     pub(crate) fn build(settings: &Settings) -> Result<Self> {
-        let build =
-            |(name, pipeline): (&crate::config::Name, &crate::config::Pipeline)| Ok((name.to_string(), pipeline.destination.build()?));
+        let build = |(name, pipeline): (&Name, &Pipeline)| {
+            let at = |error: Error| error.with("path", format_args!("pipelines.{name}.destination"));
+            Ok((name.to_string(), pipeline.destination.build().map_err(at)?))
+        };
         settings.pipelines.iter().map(build).collect::<Result<_>>().map(Self)
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn run(file: &Path) -> Result<Answer> {
         .enable_all()
         .build()
         .map_err(|error| Error::new(&code::INTERNAL, "start runtime").because(error))?;
-    let found = runtime.block_on(daemon::look(&config.settings, &sources, &destinations));
+    let found = runtime.block_on(daemon::look(&config.settings, sources.all(), &destinations));
     Ok(report(found))
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tidegate_api::{Error, Result, code};
+use tidegate_api::{Class, Error, Result, code};
 
 use crate::cli::LogFormat;
 use crate::config;
@@ -17,7 +17,11 @@ const MAX_WAIT_FOR_THREADS: Duration = Duration::from_secs(2);
 pub(crate) fn run(file: &Path, log: &str, format: LogFormat) -> ExitCode {
     match start(file, log, format) {
         Ok(code) => code,
-        Err(error) => output::fail(&error),
+        Err(error) => {
+            output::fail(&error);
+            // Whatever it is, it stands in the way of the start: the configuration is wrong, or the surroundings are.
+            ExitCode::from(if error.code().class == Class::Invalid { 2 } else { 3 })
+        }
     }
 }
 

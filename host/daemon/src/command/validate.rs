@@ -8,6 +8,7 @@ use tidegate_api::Result;
 use crate::config;
 use crate::output::Answer;
 use crate::program;
+use crate::registry::{Destinations, Sources};
 
 pub(crate) fn run(file: &Path) -> Result<Answer> {
     let config = config::load(file)?;
@@ -19,6 +20,8 @@ pub(crate) fn run(file: &Path) -> Result<Answer> {
             programs += 1;
         }
     }
+    Sources::build(settings)?;
+    Destinations::build(settings)?;
     let (sources, pipelines) = (settings.sources.len(), settings.pipelines.len());
     let summary = format!("{}: valid ({sources} sources, {pipelines} pipelines, {programs} programs)", config.file.display());
     let result = json!({"file": config.file, "sources": sources, "pipelines": pipelines, "programs": programs});

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_api::{BoxFuture, Error, Result, code};
-use tidegate_control::{Act, Host, Store, status};
+use tidegate_control::{Act, Host, status};
 
-use super::pipelines::Running;
+use super::pipelines::{self, Running};
 use super::source::Worker;
 
 /// Everything that runs.
 pub(crate) struct Daemon {
     pub(crate) sources: BTreeMap<String, Arc<Worker>>,
     pub(crate) pipelines: BTreeMap<String, Running>,
-    pub(crate) store: Arc<Store>,
     pub(crate) started: AtomicBool,
     pub(crate) stopping: AtomicBool,
     /// Acts come one after the other.
@@ -23,35 +22,13 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     async fn do_act(&self, name: &str, act: Act) -> Result<()> {
-        let pipeline =
-            self.pipelines.get(name).ok_or_else(|| Error::new(&code::NO_SUCH_PIPELINE, "find pipeline").with("pipeline", name))?;
-        let source = self.sources.get(&pipeline.source);
+        let pipeline = pipelines::find(&self.pipelines, name)?;
         let _one_at_a_time = self.acting.lock().await;
         tracing::info!(pipeline = name, "operator: {act} {name}");
         match act {
-            Act::Pause => {
-                let before = self.store.paused(name)?;
-                self.store.set_paused(name, true)?;
-                let paused = pipeline.handle.pause().await;
-                if paused.is_err() {
-                    self.store.set_paused(name, before)?;
-                }
-                paused
-            }
-            Act::Resume => {
-                self.store.set_paused(name, false)?;
-                if let Some(source) = source {
-                    source.resume().await;
-                }
-                pipeline.handle.resume().await
-            }
-            Act::Reset => {
-                self.store.set_paused(name, false)?;
-                if let Some(source) = source {
-                    source.reset().await?;
-                }
-                pipeline.handle.reset().await
-            }
+            Act::Pause => pipeline.pause().await,
+            Act::Resume => pipeline.resume().await,
+            Act::Reset => pipeline.reset().await,
         }
     }
 }
@@ -62,7 +39,7 @@ impl Host for Daemon {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: self.started.load(Ordering::Relaxed),
             stopping: self.stopping.load(Ordering::Relaxed),
-            pipelines: self.pipelines.iter().map(|(name, running)| running.status(name)).collect(),
+            pipelines: self.pipelines.values().map(Running::status).collect(),
             sources: self.sources.values().map(|worker| worker.status()).collect(),
         }
     }

@@ -6,10 +6,13 @@ use std::time::Duration;
 use tidegate_api::{BoxFuture, Error, Finding, Result, Severity, code};
 
 use crate::config::Settings;
-use crate::registry::{Destinations, Sources};
+use crate::registry::{BuiltSource, Destinations};
 
 /// A server that says nothing for so long is taken for unreachable.
 const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// A look that is on its way.
+type Looking<'a> = BoxFuture<'a, Result<Vec<Finding>>>;
 
 /// What was found at one end.
 pub(crate) struct Found {
@@ -47,9 +50,9 @@ pub(crate) fn may_pass(error: &Error) -> bool {
 }
 
 /// Looks at every source and every destination, all at once.
-pub(crate) async fn look(settings: &Settings, sources: &Sources, destinations: &Destinations) -> Vec<Found> {
-    let mut looking: Vec<(String, bool, BoxFuture<'_, Result<Vec<Finding>>>)> = Vec::new();
-    for source in sources.all() {
+pub(crate) async fn look(settings: &Settings, sources: impl Iterator<Item = &BuiltSource>, destinations: &Destinations) -> Vec<Found> {
+    let mut looking: Vec<(String, bool, Looking<'_>)> = Vec::new();
+    for source in sources {
         looking.push((format!("source {}", source.name), true, source.source.preflight(&source.tables)));
     }
     // Pipelines that share a destination share what is found there.

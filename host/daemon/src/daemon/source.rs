@@ -21,7 +21,6 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 const CURED_BY_RESET: &[&Code] = &[
     &code::SLOT_MISSING,
     &code::SLOT_LOST,
-    &code::SLOT_FOREIGN,
     &code::SOURCE_AHEAD_OF_RELAY,
     &code::SOURCE_IDENTITY,
     &code::TYPE_MOVED,
@@ -140,12 +139,13 @@ impl Worker {
         }
     }
 
-    /// The operator resumes a pipeline of this source: a capture that stopped on an error is tried again.
-    pub(crate) async fn resume(self: &Arc<Self>) {
+    /// The operator resumes a pipeline of this source: a capture that stopped on an error is tried again. Says whether it had.
+    pub(crate) async fn resume(self: &Arc<Self>) -> bool {
         let faulted = matches!(self.state().phase, Phase::Faulted { .. });
         if faulted {
             self.start().await;
         }
+        faulted
     }
 
     /// The operator resets a pipeline of this source. Where the capture stopped on an error that nothing else cures, what it

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::data_dir::DataDir;
 use super::host::Daemon;
-use super::pipelines;
+use super::pipelines::{self, Running};
 use super::preflight::{self, Found};
 use super::signals::{Ending, Signals};
 use super::source::Worker;
@@ -79,22 +79,28 @@ async fn start(
     let store = Arc::new(Store::open(data_dir.path())?);
     let relay = open_relay(settings, data_dir)?;
     let sandbox = open_sandbox(data_dir)?;
-    let transforms = pipelines::transforms(programs, &sandbox, &store).await?;
-    judge(preflight::look(settings, &sources, &destinations).await)?;
 
     let mut workers = BTreeMap::new();
     for built in sources.into_all() {
         let log = relay.log(&built.name)?;
         workers.insert(built.name.clone(), Worker::new(built, log, fatal.clone()));
     }
-    let running = pipelines::start(settings, &workers, &destinations, transforms, &store, data_dir.path())?;
+    let mut made = Vec::new();
+    for recipe in pipelines::recipes(settings, &workers, &destinations, programs, &sandbox, &store, data_dir.path()) {
+        let pinned = recipe.pinned().await?;
+        made.push((recipe, pinned));
+    }
+    judge(preflight::look(settings, workers.values().map(|worker| &worker.built), &destinations).await)?;
+    let mut running = BTreeMap::new();
+    for (recipe, pinned) in made {
+        running.insert(recipe.name().to_owned(), Running::start(recipe, pinned)?);
+    }
     for worker in workers.values() {
         worker.start().await;
     }
     let daemon = Arc::new(Daemon {
         sources: workers,
         pipelines: running,
-        store: Arc::clone(&store),
         started: AtomicBool::new(true),
         stopping: AtomicBool::new(false),
         acting: tokio::sync::Mutex::new(()),
@@ -158,5 +164,5 @@ fn open_sandbox(data_dir: &DataDir) -> Result<Arc<Sandbox>> {
 async fn stop(daemon: &Daemon) {
     daemon.stopping.store(true, Ordering::Relaxed);
     futures_util::future::join_all(daemon.sources.values().map(|worker| worker.stop())).await;
-    futures_util::future::join_all(daemon.pipelines.values().map(|running| running.handle.stop())).await;
+    futures_util::future::join_all(daemon.pipelines.values().map(|running| running.stop())).await;
 }
