@@ -45,7 +45,11 @@ async fn measure(server: &Postgres, rows: u32) {
         server.execute(&database, &format!("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name IN ('{0}', 'peer_{0}') AND NOT active", reader.slot)).await;
     }
     let (peer, ours) = (ratio::median(peer), ratio::median(ours));
-    println!("{CHANGES} changes, {rows} a transaction: pg_recvlogical {:.2} s, into the relay {:.2} s", peer.as_secs_f64(), ours.as_secs_f64());
+    println!(
+        "{CHANGES} changes, {rows} a transaction: pg_recvlogical {:.2} s, into the relay {:.2} s",
+        peer.as_secs_f64(),
+        ours.as_secs_f64()
+    );
     ratio::print(&format!("capture/{rows}"), peer, ours, 0.9);
 }
 
