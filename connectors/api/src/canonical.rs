@@ -8,6 +8,9 @@
 //!
 //! SQL that compares contents must compute the same bytes.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use sha2::{Digest, Sha256};
 
 use crate::Fingerprint;
@@ -17,7 +20,8 @@ const MAX_DEPTH: usize = 512;
 
 /// The canonical form of one JSON text; `None` where the bytes are not exactly one, or nested more than 512 deep.
 pub fn content(text: &[u8]) -> Option<Vec<u8>> {
-    let mut parser = Parser { text: std::str::from_utf8(text).ok()?.as_bytes(), at: 0 };
+    let text = std::str::from_utf8(text).ok()?.as_bytes();
+    let mut parser = Parser { text, at: 0, members: Vec::new(), sorted: Vec::new() };
     let mut out = Vec::with_capacity(text.len());
     parser.space();
     parser.value(&mut out, MAX_DEPTH)?;
@@ -32,9 +36,21 @@ pub fn fingerprint(definition: &serde_json::Value) -> Fingerprint {
     Fingerprint(Sha256::digest(canonical).into())
 }
 
+/// Reads the text once and writes the canonical form behind it. Members of objects are written in the order of the text and put
+/// in order when their object ends; whatever is canonical already (most strings and numbers) is copied as it stands.
 struct Parser<'a> {
     text: &'a [u8],
     at: usize,
+    /// Members of the objects that are open, the innermost last.
+    members: Vec<Member<'a>>,
+    /// Where an object's members are put in order.
+    sorted: Vec<u8>,
+}
+
+struct Member<'a> {
+    name: Cow<'a, [u8]>,
+    /// Its canonical text, name and value, in the output.
+    place: Range<usize>,
 }
 
 impl<'a> Parser<'a> {
@@ -77,37 +93,51 @@ impl<'a> Parser<'a> {
 
     fn object(&mut self, out: &mut Vec<u8>, depth: usize) -> Option<()> {
         self.at += 1;
+        out.push(b'{');
+        let (first, start) = (self.members.len(), out.len());
         self.space();
-        let mut members: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         if self.take(b'}').is_none() {
             loop {
                 self.space();
+                let from = out.len();
                 let name = self.string()?;
+                write_string(&name, out);
                 self.space();
                 self.take(b':')?;
+                out.push(b':');
                 self.space();
-                let mut value = Vec::new();
-                self.value(&mut value, depth)?;
-                members.push((name, value));
+                self.value(out, depth)?;
+                self.members.push(Member { name, place: from..out.len() });
                 self.space();
                 if self.take(b',').is_none() {
                     self.take(b'}')?;
                     break;
                 }
-            }
-        }
-        members.sort_by(|a, b| a.0.cmp(&b.0));
-        out.push(b'{');
-        for (index, (name, value)) in members.iter().enumerate() {
-            if index > 0 {
                 out.push(b',');
             }
-            write_string(name, out);
-            out.push(b':');
-            out.extend_from_slice(value);
         }
+        self.put_in_order(first, start, out);
+        self.members.truncate(first);
         out.push(b'}');
         Some(())
+    }
+
+    /// Sorts the members from number `first` on, whose text in `out` begins at `start`.
+    fn put_in_order(&mut self, first: usize, start: usize, out: &mut Vec<u8>) {
+        let Some(members) = self.members.get_mut(first..) else { return };
+        if members.is_sorted_by(|a, b| a.name <= b.name) {
+            return;
+        }
+        members.sort_by(|a, b| a.name.cmp(&b.name));
+        self.sorted.clear();
+        for member in members {
+            if !self.sorted.is_empty() {
+                self.sorted.push(b',');
+            }
+            self.sorted.extend_from_slice(out.get(member.place.clone()).unwrap_or_default());
+        }
+        out.truncate(start);
+        out.extend_from_slice(&self.sorted);
     }
 
     fn array(&mut self, out: &mut Vec<u8>, depth: usize) -> Option<()> {
@@ -130,11 +160,24 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// The content of a string. An unpaired surrogate is kept as its three generalised UTF-8 bytes (`ED A0..BF 80..BF`),
-    /// which no UTF-8 text holds.
-    fn string(&mut self) -> Option<Vec<u8>> {
+    /// The content of a string, borrowed where it has no escapes.
+    fn string(&mut self) -> Option<Cow<'a, [u8]>> {
         self.take(b'"')?;
-        let mut content = Vec::new();
+        let rest = self.text.get(self.at..)?;
+        let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f))?;
+        let (content, behind) = rest.split_at_checked(plain)?;
+        if behind.first() != Some(&b'"') {
+            return self.escaped_string(content).map(Cow::Owned);
+        }
+        self.at += plain + 1;
+        Some(Cow::Borrowed(content))
+    }
+
+    /// The content of a string that goes on behind `plain`. An unpaired surrogate is kept as its three generalised UTF-8 bytes
+    /// (`ED A0..BF 80..BF`), which no UTF-8 text holds.
+    fn escaped_string(&mut self, plain: &[u8]) -> Option<Vec<u8>> {
+        self.at += plain.len();
+        let mut content = plain.to_vec();
         loop {
             let byte = self.peek()?;
             self.at += 1;
@@ -213,6 +256,10 @@ impl<'a> Parser<'a> {
                 None
             };
         }
+        if self.at - start == usize::from(negative) + whole.len() && whole.last().is_some_and(|digit| *digit != b'0') {
+            out.extend_from_slice(self.text.get(start..self.at)?);
+            return Some(());
+        }
         let mut coefficient: Vec<u8> = whole.iter().chain(fraction).copied().skip_while(|digit| *digit == b'0').collect();
         if coefficient.is_empty() {
             out.push(b'0');
@@ -247,6 +294,11 @@ impl<'a> Parser<'a> {
 
 fn write_string(content: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
+    if !content.iter().any(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f | 0xed)) {
+        out.extend_from_slice(content);
+        out.push(b'"');
+        return;
+    }
     let mut rest = content;
     while let Some((&byte, behind)) = rest.split_first() {
         rest = behind;
@@ -294,6 +346,8 @@ mod tests {
         ] {
             assert_eq!(canonical(text).as_deref(), Some(expected), "{text}");
         }
+        let names = r#"{"b\"":1,"b":{"z":[{"y":1,"x":{}}],"\u0061":-10},"":7,"b!":0}"#;
+        assert_eq!(canonical(names).as_deref(), Some(r#"{"":7,"b":{"a":-1e1,"z":[{"x":{},"y":1}]},"b!":0,"b\"":1}"#));
         let long = "1e1234567890123456789";
         assert_eq!(canonical(long).as_deref(), Some(long));
     }
