@@ -82,7 +82,7 @@ impl PostgresDestination {
         if let Some(session) = slot.take().filter(Session::is_open) {
             return Ok(session);
         }
-        let mut session = Session::open(&self.settings, &self.schema).await?;
+        let mut session = Session::open(&self.settings, &self.schema, operation).await?;
         setup::expect(&session, &self.schema, operation).await?;
         session.prepare(operation).await?;
         Ok(session)
@@ -91,7 +91,7 @@ impl PostgresDestination {
     async fn provision_pipeline(&self, owner: &Ownership) -> Result<Provisioned> {
         let mut slot = self.session.lock().await;
         *slot = None;
-        let mut session = Session::open(&self.settings, &self.schema).await?;
+        let mut session = Session::open(&self.settings, &self.schema, "provision").await?;
         setup::ensure(&session, &self.schema).await?;
         session.prepare("provision").await?;
         session.begin("provision").await?;
@@ -128,9 +128,9 @@ impl PostgresDestination {
             let stored = session.begin_with_record("apply snapshot", &owner.pipeline).await?;
             PipelineRecord::apply_snapshot(stored.as_ref(), owner, epoch)?;
             let written = if copying {
-                write::copy(&mut session, &owner.pipeline, &run).await?
+                write::copy(&session, &owner.pipeline, &run).await?
             } else {
-                write::merge(&mut session, &owner.pipeline, &run, None).await?;
+                write::merge(&session, &owner.pipeline, &run, None).await?;
                 true
             };
             if written {
@@ -164,7 +164,7 @@ impl PostgresDestination {
             session.commit().await?;
         } else {
             let new = if old.is_empty() { run.clone() } else { Arc::from(new) };
-            write::merge(&mut session, &owner.pipeline, &new, Some(&record)).await?;
+            write::merge(&session, &owner.pipeline, &new, Some(&record)).await?;
         }
         *slot = Some(session);
         let old = old.iter().filter_map(Batch::position).map(Applied::AlreadyApplied);

@@ -32,6 +32,8 @@ fn meaning(role: Role, state: &str, message: &str) -> (&'static Code, bool) {
         "53300" if role == Role::Source && message.contains("max_wal_senders") => (&code::WALSENDERS_EXHAUSTED, true),
         // Shutting down, crashed, starting up, dropped database excepted; connection exceptions; out of connections.
         "57P01" | "57P02" | "57P03" | "57P05" | "53300" => (role.unreachable(), true),
+        // A protocol violation is a defect of one side: it comes again.
+        "08P01" => (role.failed(), false),
         _ if state.starts_with("08") => (role.unreachable(), true),
         // Disk full, out of memory; serialization failure, deadlock, lock not available; system errors; cancelled by an operator.
         "53000" | "53100" | "53200" | "40001" | "40P01" | "40003" | "55P03" | "57014" | "58030" => (role.failed(), true),
@@ -73,4 +75,20 @@ pub(crate) fn of_client(role: Role, operation: &'static str, error: tokio_postgr
         _ => told.because(text),
     };
     if lost { told.transient() } else { told }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_by_itself_is_transient_and_a_protocol_violation_is_not() {
+        let transient = |state: &str| meaning(Role::Destination, state, "").1;
+        for state in ["08000", "08006", "40001", "40P01", "53100", "53200", "53300", "55P03", "57P01", "57P02", "57P03", "58030"] {
+            assert!(transient(state), "{state}");
+        }
+        for state in ["08P01", "22001", "23505", "28P01", "3D000", "42501", "42P01", "XX000"] {
+            assert!(!transient(state), "{state}");
+        }
+    }
 }

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::{SinkExt as _, try_join};
 use tidegate_api::table::quote;
 use tidegate_api::{Error, PipelineRecord, Result};
+use tokio::sync::mpsc;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::PgLsn;
 use tokio_postgres::{Client, Statement};
 
-use super::encode::{Arrays, COPY_HEADER, COPY_TRAILER, Removals, Rows};
+use super::encode::{Arrays, COPY_HEADER, COPY_TRAILER, Removals};
 use super::{error, format};
 use crate::connect::{self, Role, Settings};
 
@@ -58,11 +60,11 @@ struct Statements {
 
 impl Session {
     /// Connects; names without a schema mean the destination's own.
-    pub(super) async fn open(settings: &Settings, schema: &str) -> Result<Self> {
+    pub(super) async fn open(settings: &Settings, schema: &str, operation: &'static str) -> Result<Self> {
         let search_path = quote(schema);
         let more: Vec<(&str, &str)> = SESSION.iter().copied().chain([("search_path", search_path.as_str())]).collect();
         let client = connect::connect(settings, Role::Destination, &more).await?;
-        Ok(Self { client, statements: None, operation: "connect" })
+        Ok(Self { client, statements: None, operation })
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -124,8 +126,12 @@ impl Session {
         self.answered(PATIENCE, put_record(&self.client, statements, pipeline, record)).await
     }
 
-    /// Removes the pipeline's documents.
+    /// Removes the pipeline's documents: the table as a whole where no other pipeline is in it and nobody reads it just now,
+    /// which takes no time and leaves no dead rows, else row by row.
     pub(super) async fn empty(&self, pipeline: &str) -> Result<()> {
+        if self.answered(PATIENCE, truncate(&self.client, pipeline)).await? {
+            return Ok(());
+        }
         let delete = &self.statements()?.delete_pipeline;
         self.answered(LONG_PATIENCE, self.client.execute(delete, &[&pipeline])).await.map(drop)
     }
@@ -161,22 +167,34 @@ impl Session {
         self.answered(patience, all).await
     }
 
-    /// Copies a group into the table as it is. `false` when a key is there already: the transaction is spoiled then.
-    pub(super) async fn copy(&self, pipeline: &str, group: Rows) -> Result<bool> {
-        let statements = self.statements()?;
-        let copied = self.answered(PATIENCE, async {
-            remove(&self.client, statements, pipeline, &group.removals).await?;
-            let sink = self.client.copy_in(&statements.copy).await?;
+    /// Copies encoded rows into the table as they come. `false` when a key is there already: the transaction is spoiled then.
+    pub(super) async fn copy(&self, mut pieces: mpsc::Receiver<Bytes>) -> Result<bool> {
+        let copy = &self.statements()?.copy;
+        let copied = async {
+            let sink = self.client.copy_in(copy).await?;
             let mut sink = std::pin::pin!(sink);
-            sink.feed(bytes::Bytes::from_static(COPY_HEADER)).await?;
-            sink.feed(group.into_data()).await?;
-            sink.feed(bytes::Bytes::from_static(COPY_TRAILER)).await?;
-            match sink.finish().await {
-                Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(false),
-                done => done.map(|_| true),
+            sink.feed(Bytes::from_static(COPY_HEADER)).await?;
+            while let Some(piece) = pieces.recv().await {
+                sink.feed(piece).await?;
             }
-        });
-        copied.await
+            sink.feed(Bytes::from_static(COPY_TRAILER)).await?;
+            sink.finish().await.map(|_| true)
+        };
+        // The server says so at any moment, not only at the end.
+        let known = async {
+            match copied.await {
+                Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(false),
+                copied => copied,
+            }
+        };
+        self.answered(PATIENCE, known).await
+    }
+
+    /// Removes keys and commits, in one round trip.
+    pub(super) async fn finish_copy(&self, pipeline: &str, removals: &Removals) -> Result<()> {
+        let statements = self.statements()?;
+        let both = async { try_join!(remove(&self.client, statements, pipeline, removals), self.client.batch_execute("COMMIT")) };
+        self.answered(PATIENCE, both).await.map(drop)
     }
 
     /// Makes the transaction durable.
@@ -248,4 +266,26 @@ async fn put_record(
         )
         .await
         .map(drop)
+}
+
+/// Empties the documents table, where that touches this pipeline only and needs no waiting; whether it did. The lock keeps
+/// other pipelines from beginning until the transaction ends; a role that may not truncate, or a reader, is a no.
+async fn truncate(client: &Client, pipeline: &str) -> std::result::Result<bool, tokio_postgres::Error> {
+    let alone = async || client.query_one(include_str!("../../queries/alone.sql"), &[&pipeline]).await?.try_get::<_, bool>(0);
+    if !alone().await? {
+        return Ok(false);
+    }
+    client.batch_execute("SAVEPOINT emptied; SET LOCAL lock_timeout = '1s'").await?;
+    let emptied = async {
+        client.batch_execute("LOCK TABLE pipelines IN SHARE ROW EXCLUSIVE MODE").await?;
+        if !alone().await? {
+            return Ok(false);
+        }
+        client.batch_execute("TRUNCATE documents").await.map(|()| true)
+    };
+    match emptied.await {
+        Ok(true) => Ok(true),
+        Err(error) if error.as_db_error().is_none() => Err(error),
+        Ok(false) | Err(_) => client.batch_execute("ROLLBACK TO SAVEPOINT emptied").await.map(|()| false),
+    }
 }

@@ -1,8 +1,8 @@
 //! A group of mutations in the server's binary form: as arrays for the statements, or as rows for COPY.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use tidegate_api::fold::Group;
-use tidegate_api::{Batch, Mutation, MutationKind, hash};
+use tidegate_api::fold::{self, Group};
+use tidegate_api::{Batch, Mutation, MutationKind, Result, hash};
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 /// An array parameter under construction: elements in the binary form, behind a header that is written at the end.
@@ -107,51 +107,56 @@ impl Arrays {
     }
 }
 
-/// A group for `delete_collections.sql`, `delete.sql` and `copy.sql`.
-#[derive(Debug, Default)]
-pub(super) struct Rows {
-    pub(super) removals: Removals,
-    data: BytesMut,
-}
-
 /// What a binary COPY begins with: signature, flags, length of the extension.
 pub(super) const COPY_HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
 /// What a binary COPY ends with.
 pub(super) const COPY_TRAILER: &[u8] = &[0xff, 0xff];
 
-impl Rows {
-    pub(super) fn of(pipeline: &str, group: &Group<'_>) -> Self {
-        let mut rows = Self::default();
+/// A COPY is handed over in pieces of about this size, so that the server reads one while the next is made.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Encodes a run's documents for `copy.sql`, piece by piece, until `hand_over` says that nobody wants more.
+///
+/// Gives the keys to remove besides, for `delete.sql`; `None` where the order of removals and documents matters, which one COPY
+/// cannot keep.
+pub(super) fn rows(pipeline: &str, run: &[Batch], mut hand_over: impl FnMut(Bytes) -> bool) -> Result<Option<Removals>> {
+    let mut removals = Removals::default();
+    for (number, group) in fold::groups(run).enumerate() {
+        let group = group?;
         let folded = group.folded();
-        folded.emptied.iter().for_each(|collection| rows.removals.emptied.push(Some(collection.as_bytes())));
+        if !folded.emptied.is_empty() || (number > 0 && removals.removes()) {
+            return Ok(None);
+        }
+        let mut data = BytesMut::with_capacity(PIECE_BYTES + PIECE_BYTES / 4);
         for (batch, mutation) in &folded.last {
             match mutation.kind {
-                MutationKind::Upsert { document, .. } => rows.push(pipeline, batch, mutation, document),
-                MutationKind::Delete | MutationKind::DeleteCollection => rows.removals.push(mutation),
+                MutationKind::Upsert { document, .. } => put_row(&mut data, pipeline, batch, mutation, document),
+                MutationKind::Delete | MutationKind::DeleteCollection => removals.push(mutation),
+            }
+            if data.len() >= PIECE_BYTES && !hand_over(data.split().freeze()) {
+                return Ok(None);
             }
         }
-        rows
-    }
-
-    fn push(&mut self, pipeline: &str, batch: &Batch, mutation: &Mutation<'_>, document: &[u8]) {
-        let data = &mut self.data;
-        data.put_i16(7);
-        put_field(data, pipeline.as_bytes());
-        put_field(data, mutation.collection.as_bytes());
-        put_field(data, mutation.key.as_bytes());
-        match mutation.partition_key {
-            Some(key) => put_field(data, key.as_bytes()),
-            None => data.put_i32(-1),
+        if (number > 0 && removals.removes()) || !hand_over(data.freeze()) {
+            return Ok(None);
         }
-        put_field(data, document);
-        put_field(data, &hash::content_hash(document));
-        put_field(data, batch.change_id(mutation).as_bytes());
     }
+    Ok(Some(removals))
+}
 
-    pub(super) fn into_data(self) -> Bytes {
-        self.data.freeze()
+fn put_row(data: &mut BytesMut, pipeline: &str, batch: &Batch, mutation: &Mutation<'_>, document: &[u8]) {
+    data.put_i16(7);
+    put_field(data, pipeline.as_bytes());
+    put_field(data, mutation.collection.as_bytes());
+    put_field(data, mutation.key.as_bytes());
+    match mutation.partition_key {
+        Some(key) => put_field(data, key.as_bytes()),
+        None => data.put_i32(-1),
     }
+    put_field(data, document);
+    put_field(data, &hash::content_hash(document));
+    put_field(data, batch.change_id(mutation).as_bytes());
 }
 
 /// A value with its length in front. Values are bounded far below 2 GiB before they come here.

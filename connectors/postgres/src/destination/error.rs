@@ -11,15 +11,19 @@ pub(super) fn of_client(operation: &'static str, error: tokio_postgres::Error) -
     let state = error.code().cloned();
     match state.as_ref() {
         Some(&(SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME)) => missing(operation),
-        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => failure_of(operation, error, false)
-            .fix("GRANT USAGE, CREATE ON SCHEMA … TO …; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA … TO …"),
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+            let message = error.as_db_error().map(|refusal| refusal.message().to_owned()).unwrap_or_default();
+            Error::new(&code::DESTINATION_UNUSABLE, operation)
+                .because(message)
+                .fix("GRANT USAGE, CREATE ON SCHEMA … TO …; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA … TO …")
+        }
         // A standby, or a server that somebody protects for a while.
         Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => unusable("the server takes no writes").fix("use the primary's address").transient(),
         Some(&(SqlState::UNTRANSLATABLE_CHARACTER | SqlState::CHARACTER_NOT_IN_REPERTOIRE)) => {
             Error::new(&code::DESTINATION_CONTENT, operation).because("the database's encoding lacks a character")
         }
         Some(&(SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT | SqlState::OBJECT_IN_USE | SqlState::CONFIGURATION_LIMIT_EXCEEDED)) => {
-            failure_of(operation, error, true)
+            failure::of_client(Role::Destination, operation, error).transient()
         }
         _ => failure::of_client(Role::Destination, operation, error),
     }
@@ -29,11 +33,6 @@ pub(super) fn of_client(operation: &'static str, error: tokio_postgres::Error) -
 pub(super) fn missing(operation: &'static str) -> Error {
     let dropped = "the tables are missing: they were dropped";
     Error::new(&code::DESTINATION_UNUSABLE, operation).because(dropped).fix("put them back, or `tidegate pipeline reset`")
-}
-
-fn failure_of(operation: &'static str, error: tokio_postgres::Error, transient: bool) -> Error {
-    let told = failure::of_client(Role::Destination, operation, error);
-    if transient { told.transient() } else { told }
 }
 
 /// The error for a server that does not answer in time.

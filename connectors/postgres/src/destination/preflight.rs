@@ -11,7 +11,7 @@ use crate::connect::Settings;
 /// # Errors
 /// When the server cannot be reached or refuses the login.
 pub(super) async fn look(settings: &Settings, schema: &str) -> Result<Vec<Finding>> {
-    let session = Session::open(settings, schema).await?;
+    let session = Session::open(settings, schema, "preflight").await?;
     let subject = format!("postgres schema {schema} at {}", settings.place());
     let finding = match writable(&session, schema).await {
         Ok(Found::Ours) => Finding::passed(subject, "writable"),

@@ -82,7 +82,10 @@ pub(super) async fn create(session: &Session, schema: &str) -> Result<()> {
     let found = look(session, schema).await?;
     if found == Found::Nothing {
         let made = session.ask(session.client.batch_execute(&format!("CREATE SCHEMA {}", quote(schema)))).await;
-        made.map_err(|error| error.fix(format!("CREATE SCHEMA {} AUTHORIZATION …, as a superuser", quote(schema))))?;
+        made.map_err(|error| match error.code() == &code::DESTINATION_UNUSABLE {
+            true => error.fix(format!("CREATE SCHEMA {} AUTHORIZATION …, as a superuser", quote(schema))),
+            false => error,
+        })?;
     }
     if found != Found::Ours {
         session.ask(session.client.batch_execute(include_str!("../../queries/create.sql"))).await?;

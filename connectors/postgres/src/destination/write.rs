@@ -6,9 +6,10 @@ use tidegate_api::fold::{self, Group};
 use tidegate_api::{Batch, PipelineRecord, Result};
 use tokio::sync::mpsc;
 
+use super::broken;
 use super::check::INLINE_BYTES;
 use super::client::Session;
-use super::encode::{Arrays, Rows};
+use super::encode::{self, Arrays};
 
 /// Encoded groups, in order. At most three are in memory: one that is written, one that waits, one under construction.
 enum Encoded<T> {
@@ -54,15 +55,16 @@ pub(super) async fn merge(session: &Session, pipeline: &str, run: &Arc<[Batch]>,
     session.finish(pipeline, group.as_ref(), record).await
 }
 
-/// Copies a run into the table, and commits. `false`, with nothing kept, when one of its keys is there already.
+/// Copies a run into the table, and commits. `false`, with nothing kept, when it holds what a plain copy cannot do: a key that is
+/// there already, above all.
 pub(super) async fn copy(session: &Session, pipeline: &str, run: &Arc<[Batch]>) -> Result<bool> {
-    let name = pipeline.to_owned();
-    let mut groups = Encoded::of(run, move |group| Rows::of(&name, group))?;
-    while let Some(group) = groups.next().await? {
-        if !session.copy(pipeline, group).await? {
-            return Ok(false);
-        }
+    let (sender, pieces) = mpsc::channel(2);
+    let (name, rows) = (pipeline.to_owned(), run.clone());
+    let encoding = tokio::task::spawn_blocking(move || encode::rows(&name, &rows, |piece| sender.blocking_send(piece).is_ok()));
+    let copied = session.copy(pieces).await?;
+    let removals = encoding.await.unwrap_or_else(|error| Err(broken("apply snapshot", error)))?;
+    match removals {
+        Some(removals) if copied => session.finish_copy(pipeline, &removals).await.map(|()| true),
+        _ => Ok(false),
     }
-    session.commit().await?;
-    Ok(true)
 }
