@@ -66,3 +66,61 @@ fn text(outcomes: &Outcomes, span: tidegate_api::transform::Span) -> Result<&str
 fn broken(rule: &'static str) -> Error {
     Error::new(&code::INTERNAL, "map outcomes").with("rule", rule)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_api::ChunkBuilder;
+
+    fn mapped(operation: Operation, outcome: Outcome, on_drop: OnDrop) -> Vec<(u32, String, bool)> {
+        let mut builder = ChunkBuilder::default();
+        builder.push(&Change {
+            ordinal: 7,
+            relation: "public.a",
+            operation,
+            key: "1",
+            partition_key: None,
+            old: None,
+            new: Some(b"{}"),
+            content_type: None,
+            unavailable: None,
+        });
+        let outcomes = Outcomes { items: vec![outcome], ..Outcomes::default() };
+        let mutations = map(&builder.finish(), Some(&outcomes), on_drop).unwrap();
+        let seen = |mutation: Mutation<'_>| (mutation.ordinal, mutation.key.to_owned(), mutation.kind == MutationKind::Delete);
+        mutations.mutations().map(seen).collect()
+    }
+
+    #[test]
+    fn a_dropped_row_becomes_a_delete_under_the_id_of_its_change() {
+        let delete = vec![(7, "1".to_owned(), true)];
+        assert_eq!(mapped(Operation::Update, Outcome::Drop, OnDrop::Delete), delete);
+        assert_eq!(mapped(Operation::Delete, Outcome::Drop, OnDrop::Delete), delete);
+        assert_eq!(mapped(Operation::Update, Outcome::Delete, OnDrop::Retain), delete);
+        assert_eq!(mapped(Operation::Update, Outcome::Drop, OnDrop::Retain), []);
+        assert_eq!(mapped(Operation::Row, Outcome::Drop, OnDrop::Delete), []);
+    }
+
+    #[test]
+    fn a_transform_cannot_lose_or_invent_a_change() {
+        let mut builder = ChunkBuilder::default();
+        let change = |ordinal| Change {
+            ordinal,
+            relation: "public.a",
+            operation: Operation::Delete,
+            key: "1",
+            partition_key: None,
+            old: None,
+            new: None,
+            content_type: None,
+            unavailable: None,
+        };
+        (0..2).for_each(|ordinal| builder.push(&change(ordinal)));
+        let chunk = builder.finish();
+        for count in [0, 1, 3] {
+            let outcomes = Outcomes { items: vec![Outcome::Delete; count], ..Outcomes::default() };
+            // Invariant 5
+            assert_eq!(*map(&chunk, Some(&outcomes), OnDrop::Delete).unwrap_err().code(), code::INTERNAL);
+        }
+    }
+}

@@ -72,21 +72,23 @@ impl Session<'_> {
                 Prepared::Poison(report) => return Err(Ending::Poison(report)),
             };
             sequence += 1;
-            next = self.store_while_reading(epoch, &batch, view).await?;
-            let rows = chunk.len() as u64;
-            self.worker.status.send_modify(|status| status.snapshot_rows += rows);
-            self.worker.recovered(SNAPSHOT);
-            failpoints::snapshot_chunk();
+            next = self.store_while_reading(epoch, &batch, chunk.len() as u64, view).await?;
         }
         Ok(())
     }
 
     /// Stores rows; gives what the view says next. A view that hangs keeps nobody from pausing.
-    async fn store_while_reading(&mut self, epoch: &SnapshotEpoch, batch: &Batch, view: &mut dyn Snapshot) -> Step<Result<Option<Chunk>>> {
+    async fn store_while_reading(
+        &mut self,
+        epoch: &SnapshotEpoch,
+        batch: &Batch,
+        rows: u64,
+        view: &mut dyn Snapshot,
+    ) -> Step<Result<Option<Chunk>>> {
         let mut reading = view.next();
         let mut read = None;
         {
-            let mut storing = pin!(self.store(epoch, batch));
+            let mut storing = pin!(self.store(epoch, batch, rows));
             loop {
                 tokio::select! {
                     stored = &mut storing => break stored?,
@@ -100,8 +102,13 @@ impl Session<'_> {
         }
     }
 
-    async fn store(&mut self, epoch: &SnapshotEpoch, batch: &Batch) -> Step<()> {
+    /// Stores what became of so many rows.
+    async fn store(&mut self, epoch: &SnapshotEpoch, batch: &Batch, rows: u64) -> Step<()> {
         let (destination, owner) = (self.destination(), self.owner.clone());
-        self.retried("store snapshot rows", || destination.apply_snapshot(&owner, epoch, batch)).await
+        self.retried("store snapshot rows", || destination.apply_snapshot(&owner, epoch, batch)).await?;
+        self.worker.status.send_modify(|status| status.snapshot_rows += rows);
+        self.worker.recovered(SNAPSHOT);
+        failpoints::snapshot_chunk();
+        Ok(())
     }
 }
