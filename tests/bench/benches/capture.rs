@@ -2,6 +2,7 @@
 //!
 //! Both read copies of one slot that was made before the changes; the rounds alternate, the medians are compared.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_api::CommitPosition;
 use tidegate_bench::{ratio, workload};
-use tidegate_postgres::{PostgresSource, SourceConfig};
+use tidegate_postgres::source::{PostgresSource, SourceConfig};
 use tidegate_relay::{Log, Options, RealDisk, Relay, capture};
 use tidegate_testkit::{Postgres, Version};
 
@@ -64,7 +65,12 @@ struct Reader {
 impl Reader {
     async fn new(server: &Postgres, database: &str, round: usize) -> Self {
         let slot = format!("{database}_{round}");
-        let config = SourceConfig::new(server.url(database), workload::PUBLICATION, &slot);
+        let config = SourceConfig {
+            url: server.url(database),
+            publication: workload::PUBLICATION.to_owned(),
+            slot: slot.clone(),
+            tables: HashMap::new(),
+        };
         let source = PostgresSource::new(config).expect("the settings are valid");
         // On the disk that holds the build, as a daemon's data_dir would be: a temporary folder may be in memory.
         let folder = tempfile::tempdir_in(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target")).expect("a folder can be made");
