@@ -57,8 +57,19 @@ async fn a_killed_destination_is_tried_until_it_is_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_acknowledges_nothing_and_goes_on_when_there_is_space() {
-    let mut scene = Scene::plain(Kind::Postgres, 100).await;
+    let scene = Scene::plain(Kind::Postgres, 100).await;
     let disk = SmallDisk::make(&scene.path().join("disk"));
+    acknowledges_nothing_and_goes_on(scene, disk).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_refuses_even_the_log_acknowledges_nothing_and_goes_on() {
+    let scene = Scene::plain(Kind::Postgres, 100).await;
+    let disk = SmallDisk::limited(&scene.path().join("disk"));
+    acknowledges_nothing_and_goes_on(scene, disk).await;
+}
+
+async fn acknowledges_nothing_and_goes_on(mut scene: Scene, disk: SmallDisk) {
     let config = Config::new(disk.folder()).source(&scene.shop).pipeline(PIPELINE, &Shop::TABLES, None, &scene.target);
     scene.configure(&config);
     scene.daemon.start();
@@ -94,6 +105,11 @@ enum SmallDisk {
 }
 
 impl SmallDisk {
+    fn limited(folder: &Path) -> Self {
+        fs::create_dir(folder).unwrap();
+        Self::Limited(folder.to_owned())
+    }
+
     fn make(folder: &Path) -> Self {
         fs::create_dir(folder).unwrap();
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=32m,mode=0700", "tmpfs"]).arg(folder).status();

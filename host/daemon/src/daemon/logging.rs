@@ -17,7 +17,9 @@ pub(crate) fn set_up(filter: &str, format: LogFormat) -> Result<()> {
         LogFormat::Human => true,
         LogFormat::Json => false,
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A log that cannot be written (its disk is full, its reader is gone) is not told on standard error, where it could be
+    // written as little: that would be a panic in the middle of the work.
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
     let set = if people {
         builder.with_ansi(terminal).with_target(false).try_init()
     } else {
