@@ -31,6 +31,12 @@ use crate::process::user::{self, User};
 use crate::process::{Child, Signal, bound_command};
 use crate::wait::PATIENCE;
 
+/// How the folders of all clusters begin.
+const PREFIX: &str = "tg-pg-";
+
+/// The file in such a folder that names the process whose it is.
+const OWNER: &str = "owner";
+
 /// What every cluster runs with unless told otherwise. The time zone is not UTC on purpose: sessions must not rely on it.
 const SETTINGS: [(&str, &str); 9] = [
     ("wal_level", "logical"),
@@ -83,7 +89,9 @@ impl Postgres {
         all.extend(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let programs = Programs::find(version);
         let user = user::unprivileged();
-        let folder = tempfile::Builder::new().prefix("tg-pg-").tempdir().expect("a temporary folder can be made");
+        sweep();
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir().expect("a temporary folder can be made");
+        fs::write(folder.path().join(OWNER), std::process::id().to_string()).expect("the folder can be written");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("the folder is ours");
         if let Some(user) = &user {
             std::os::unix::fs::chown(folder.path(), Some(user.uid), Some(user.gid)).expect("root may give the folder away");
@@ -250,6 +258,17 @@ impl Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Removes the folders of test processes that have ended: a shared cluster is never dropped, and a killed process drops nothing.
+fn sweep() {
+    let folders = fs::read_dir(env::temp_dir()).into_iter().flatten().flatten().map(|entry| entry.path());
+    for folder in folders.filter(|folder| folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))) {
+        let owner = fs::read_to_string(folder.join(OWNER)).ok().filter(|owner| owner.parse::<u32>().is_ok());
+        if owner.is_some_and(|owner| !Path::new("/proc").join(owner).exists()) {
+            let _ = fs::remove_dir_all(folder); // somebody else's, or somebody else sweeps it, too
+        }
     }
 }
 
