@@ -31,11 +31,16 @@
 //! Documents keep their bytes; only white space between tokens is removed. Unknown members are refused.
 //!
 //! # Guarantee
-//! A line that is not a transaction stops the source with its number ([`FILE_MALFORMED`](tidegate_api::code::FILE_MALFORMED));
-//! nothing is skipped. The file's identity is its canonical path and the SHA-256 of its first line: a file that was replaced
-//! or has become shorter is refused ([`FILE_CHANGED`](tidegate_api::code::FILE_CHANGED)). After a restart the lines up to the
-//! last durable position are read again and passed over. What stood in the file before a pipeline began is its snapshot: the
-//! lines are replayed in order.
+//! A line that is not a transaction ([`FILE_MALFORMED`](tidegate_api::code::FILE_MALFORMED)), or whose position does not
+//! grow ([`FILE_ORDER`](tidegate_api::code::FILE_ORDER)), is told with its number once everything before it was handed over.
+//! Nothing is skipped; the source goes on by itself when somebody has corrected the line.
+//!
+//! The file's identity is its canonical path and the SHA-256 of its first line. After a restart the lines up to the last
+//! durable position are read again, for their positions alone, and passed over. A file that was replaced, has become shorter
+//! or does not hold that position any more is refused for good ([`FILE_CHANGED`](tidegate_api::code::FILE_CHANGED)).
+//!
+//! What stood in the file before a pipeline began is its snapshot: the lines are replayed in order, with their updates,
+//! deletes and truncates.
 
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]

@@ -1,5 +1,7 @@
 //! One line: a transaction.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tidegate_api::{Change, CommitPosition, Operation, TableName};
@@ -10,11 +12,12 @@ use crate::time;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Transaction<'a> {
+    #[serde(borrow)]
     position: Position<'a>,
     #[serde(default)]
     pub(crate) xid: u32,
-    #[serde(default)]
-    time: Option<&'a str>,
+    #[serde(borrow, default)]
+    time: Option<Cow<'a, str>>,
     #[serde(borrow)]
     changes: Vec<Row<'a>>,
 }
@@ -23,7 +26,36 @@ pub(crate) struct Transaction<'a> {
 #[serde(untagged)]
 enum Position<'a> {
     Number(u64),
-    Text(&'a str),
+    #[serde(borrow)]
+    Text(Cow<'a, str>),
+}
+
+/// A line of which only the position counts.
+#[derive(Deserialize)]
+struct Passed<'a> {
+    #[serde(borrow)]
+    position: Position<'a>,
+}
+
+/// The position of a line whose changes are not looked at.
+///
+/// # Errors
+/// As [`Transaction::parse`], as far as it was looked at.
+pub(crate) fn position(line: &[u8]) -> Result<CommitPosition, String> {
+    let passed: Passed<'_> = serde_json::from_slice(line).map_err(|error| shape(&error))?;
+    passed.position.read().ok_or_else(|| POSITION_RULE.to_owned())
+}
+
+const POSITION_RULE: &str = "position is an integer from 1, or text like 0/1A0";
+
+impl Position<'_> {
+    fn read(&self) -> Option<CommitPosition> {
+        let position = match self {
+            Self::Number(number) => CommitPosition::new(*number),
+            Self::Text(text) => text.parse().ok()?,
+        };
+        (position > CommitPosition::ZERO).then_some(position)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,7 +90,7 @@ impl<'a> Transaction<'a> {
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, String> {
         let transaction: Self = serde_json::from_slice(line).map_err(|error| shape(&error))?;
         if transaction.position().is_none() {
-            return Err("position is an integer from 1, or text like 0/1A0".to_owned());
+            return Err(POSITION_RULE.to_owned());
         }
         if transaction.commit_time_us().is_none() {
             return Err("time has the form 2026-01-31T09:00:00.5Z".to_owned());
@@ -71,16 +103,12 @@ impl<'a> Transaction<'a> {
 
     /// Where it ends.
     pub(crate) fn position(&self) -> Option<CommitPosition> {
-        let position = match self.position {
-            Position::Number(number) => CommitPosition::new(number),
-            Position::Text(text) => text.parse().ok()?,
-        };
-        (position > CommitPosition::ZERO).then_some(position)
+        self.position.read()
     }
 
     /// When it was committed.
     pub(crate) fn commit_time_us(&self) -> Option<i64> {
-        self.time.map_or(Some(0), time::parse_us)
+        self.time.as_deref().map_or(Some(0), time::parse_us)
     }
 
     /// Visits its changes of the relations that are `wanted`; a change of the key is two.
@@ -190,6 +218,21 @@ mod tests {
     fn a_change_of_the_key_is_a_delete_and_an_insert() {
         let line = r#"{"position":"0/5","changes":[{"relation":"public.a","op":"update","key":"2","old_key":"1","new":{}},{"relation":"public.b","op":"truncate"}]}"#;
         assert_eq!(seen(line), [(Operation::Delete, "1".to_owned(), None), (Operation::Insert, "2".to_owned(), Some("{}".to_owned()))]);
+    }
+
+    #[test]
+    fn a_position_is_read_alone_as_it_is_read_with_the_rest() {
+        for (line, expected) in [
+            (r#"{"changes":[{"new":{"position":7}}],"position":5}"#, 5),
+            (r#"{"position":"0/1A0","changes":[]}"#, 0x1a0),
+            (r#"{"position":"0\/1A0","time":"2026\u002d01-31T09:00:00Z","changes":[]}"#, 0x1a0),
+        ] {
+            assert_eq!(position(line.as_bytes()).unwrap(), CommitPosition::new(expected), "{line}");
+        }
+        assert!(Transaction::parse(br#"{"position":"0\/1A0","time":"2026\u002d01-31T09:00:00Z","changes":[]}"#).is_ok());
+        for bad in ["", "{}", r#"{"position":0}"#, r#"{"position":[1]}"#, r#"{"position":5"#] {
+            assert!(position(bad.as_bytes()).is_err(), "{bad}");
+        }
     }
 
     #[test]

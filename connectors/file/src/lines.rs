@@ -6,13 +6,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use tidegate_api::{CommitPosition, Error, Result, SourceIdentity, code};
+use tidegate_api::{CommitPosition, Result, SourceIdentity};
+use tokio::task::yield_now;
 
-use crate::error::{changed, malformed, unreadable};
-use crate::line::Transaction;
+use crate::error::{backwards, changed, malformed, unreadable};
+use crate::line::{self, Transaction};
 
 /// A longer line is refused.
 const MAX_LINE_BYTES: u64 = 64 << 20;
+
+const TOO_LONG: &str = "a line has at most 64 MiB";
+
+/// Others have their turn after so many bytes.
+const STEP_BYTES: u64 = 1 << 20;
 
 /// Reads a file's transactions in order, from its beginning.
 #[derive(Debug)]
@@ -48,9 +54,9 @@ impl Lines {
         self.last
     }
 
-    /// Whether the next line begins before this offset.
-    pub(crate) fn is_before(&self, offset: u64) -> bool {
-        self.offset < offset
+    /// Where the next line begins.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// Hands the next transaction to `take`; `None` where no whole line is there yet.
@@ -61,22 +67,39 @@ impl Lines {
         if !self.fill()? {
             return Ok(None);
         }
-        let number = self.number + 1;
-        let transaction = Transaction::parse(&self.line).map_err(|reason| malformed(&self.path, number, reason))?;
-        let position = transaction.position().unwrap_or_default();
-        if position <= self.last {
-            return Err(Error::new(&code::FILE_ORDER, "read source file")
-                .with("path", self.path.display())
-                .with("line", number)
-                .with("position", position)
-                .with("before", self.last));
-        }
+        let transaction = Transaction::parse(&self.line).map_err(|reason| malformed(&self.path, self.number + 1, reason))?;
+        let position = self.behind_last(transaction.position().unwrap_or_default())?;
         let taken = take(&transaction, position);
+        self.advance(position);
+        Ok(Some(taken))
+    }
+
+    /// Passes over the next transaction, of which only the position is read; `false` where no whole line is there yet.
+    ///
+    /// # Errors
+    /// As for [`next`](Self::next).
+    pub(crate) fn pass(&mut self) -> Result<bool> {
+        if !self.fill()? {
+            return Ok(false);
+        }
+        let position = line::position(&self.line).map_err(|reason| malformed(&self.path, self.number + 1, reason))?;
+        let position = self.behind_last(position)?;
+        self.advance(position);
+        Ok(true)
+    }
+
+    fn behind_last(&self, position: CommitPosition) -> Result<CommitPosition> {
+        if position <= self.last {
+            return Err(backwards(&self.path, self.number + 1, position, self.last));
+        }
+        Ok(position)
+    }
+
+    fn advance(&mut self, position: CommitPosition) {
         self.offset += self.line.len() as u64 + 1;
-        self.number = number;
+        self.number += 1;
         self.last = position;
         self.line.clear();
-        Ok(Some(taken))
     }
 
     /// Reads on to the end of the line, which it leaves out; whether it was there.
@@ -88,7 +111,7 @@ impl Lines {
             return Ok(true);
         }
         if self.line.len() as u64 >= MAX_LINE_BYTES {
-            return Err(malformed(&self.path, self.number + 1, "a line has at most 64 MiB"));
+            return Err(malformed(&self.path, self.number + 1, TOO_LONG));
         }
         if read == 0 {
             self.still_the_same()?;
@@ -117,9 +140,51 @@ pub(crate) fn identity(path: &Path) -> Result<Option<SourceIdentity>> {
     let mut first = Vec::new();
     let file = File::open(path).map_err(failed)?;
     BufReader::new(file).take(MAX_LINE_BYTES).read_until(b'\n', &mut first).map_err(failed)?;
+    if first.len() as u64 >= MAX_LINE_BYTES {
+        return Err(malformed(path, 1, TOO_LONG));
+    }
     if first.pop() != Some(b'\n') {
         return Ok(None);
     }
+    // What somebody still has to correct identifies nothing.
+    Transaction::parse(&first).map_err(|reason| malformed(path, 1, reason))?;
     let epoch = hex::encode(Sha256::digest(&first));
     Ok(Some(SourceIdentity { system: "file".to_owned(), timeline: 0, database: canonical.display().to_string(), epoch }))
+}
+
+/// Reads a large part of a file in steps, between which others have their turn.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    from: u64,
+}
+
+impl Steps {
+    /// To be called after each line.
+    pub(crate) async fn after(&mut self, offset: u64) {
+        if offset.saturating_sub(self.from) >= STEP_BYTES {
+            self.from = offset;
+            yield_now().await;
+        }
+    }
+}
+
+/// Passes over everything up to `durable`, which must stand in the file.
+pub(crate) async fn pass_to(lines: &mut Lines, durable: CommitPosition) -> Result<()> {
+    let mut steps = Steps::default();
+    while lines.last() < durable && lines.pass()? {
+        steps.after(lines.offset()).await;
+    }
+    if lines.last() == durable {
+        return Ok(());
+    }
+    Err(changed(&lines.path, "the last position that was read from it is not there any more"))
+}
+
+/// Passes over the whole lines that begin before `end`.
+pub(crate) async fn pass_before(lines: &mut Lines, end: u64) -> Result<()> {
+    let mut steps = Steps::default();
+    while lines.offset() < end && lines.pass()? {
+        steps.after(lines.offset()).await;
+    }
+    Ok(())
 }

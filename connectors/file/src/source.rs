@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidegate_api::{
-    BoxFuture, Capture, CommitPosition, Finding, Lsn, Result, Resume, Snapshot, SnapshotSource, Source, SourceIdentity, SourceStatus,
-    TableName, code,
+    BoxFuture, Capture, Finding, Lsn, Result, Resume, Snapshot, SnapshotSource, Source, SourceIdentity, SourceStatus, TableName, code,
 };
 
 use crate::capture::{FileCapture, POLL};
 use crate::config::Config;
-use crate::error::{changed, unreadable};
+use crate::error::changed;
 use crate::lines::{self, Lines};
 use crate::snapshot::Replay;
 
@@ -56,17 +55,17 @@ impl Source for FileSource {
     fn open<'a>(&'a self, resume: &'a Resume, tables: &'a [TableName]) -> BoxFuture<'a, Result<Box<dyn Capture>>> {
         Box::pin(async move {
             let identity = self.identity().await?;
-            let durable = match resume {
-                Resume::New | Resume::Interrupted => CommitPosition::ZERO,
+            let mut lines = Lines::open(&self.config.path)?;
+            match resume {
+                Resume::New | Resume::Interrupted => (),
                 // Invariant 7
                 Resume::At { identity: known, .. } if *known != identity => {
                     return Err(changed(&self.config.path, "its path or its first line is another"));
                 }
-                Resume::At { durable, .. } => *durable,
-            };
-            let lines = Lines::open(&self.config.path)?;
-            let capture: Box<dyn Capture> =
-                Box::new(FileCapture { identity, lines, durable, wanted: wanted(tables), head: Arc::clone(&self.head) });
+                Resume::At { durable, .. } => lines::pass_to(&mut lines, *durable).await?,
+            }
+            let (wanted, head) = (wanted(tables), Arc::clone(&self.head));
+            let capture: Box<dyn Capture> = Box::new(FileCapture { identity, lines, wanted, head, ended: None });
             Ok(capture)
         })
     }
@@ -89,9 +88,7 @@ impl Source for FileSource {
 impl SnapshotSource for FileSource {
     fn begin<'a>(&'a self, tables: &'a [TableName]) -> BoxFuture<'a, Result<Box<dyn Snapshot>>> {
         Box::pin(async move {
-            let path = &self.config.path;
-            let end = path.metadata().map_err(|error| unreadable(path, error))?.len();
-            let replay: Box<dyn Snapshot> = Box::new(Replay::begin(Lines::open(path)?, Lines::open(path)?, end, wanted(tables))?);
+            let replay: Box<dyn Snapshot> = Box::new(Replay::begin(&self.config.path, wanted(tables)).await?);
             Ok(replay)
         })
     }
