@@ -1,17 +1,22 @@
 //! Folders of our own: entered by capability, closed to others, written atomically.
 
 use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
-use std::os::unix::fs::DirBuilderExt as _;
+
+/// An unfinished file of this age is nobody's any more.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// Opens the folder, after making it where it is missing. Nobody but its owner may look in.
 pub(crate) fn open(path: &Path) -> io::Result<Dir> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let dir = Dir::open_ambient_dir(path, ambient_authority())?;
     close_to_others(&dir)?;
+    sweep(&dir)?;
     Ok(dir)
 }
 
@@ -25,12 +30,26 @@ pub(crate) fn open_inside(parent: &Dir, name: &str) -> io::Result<Dir> {
     }
     let dir = parent.open_dir(name)?;
     close_to_others(&dir)?;
+    sweep(&dir)?;
     Ok(dir)
 }
 
 fn close_to_others(dir: &Dir) -> io::Result<()> {
     if dir.dir_metadata()?.permissions().mode() & 0o077 != 0 {
         dir.set_permissions(".", Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// Takes away what a process that was killed in [`write`] has left: unfinished files that nobody has touched for an hour.
+fn sweep(dir: &Dir) -> io::Result<()> {
+    for entry in dir.entries()? {
+        let entry = entry?;
+        let unfinished = entry.file_name().as_encoded_bytes().starts_with(b".");
+        let age = entry.metadata().ok().and_then(|metadata| metadata.modified().ok()?.into_std().elapsed().ok());
+        if unfinished && age.is_some_and(|age| age > ABANDONED) {
+            let _ = entry.remove_file();
+        }
     }
     Ok(())
 }

@@ -84,8 +84,18 @@ async fn a_torn_module_is_none_and_is_stored_again() {
         assert_eq!(sandbox.provision_program_guest().unwrap(), digest);
         assert!(fs::read(&file).unwrap() == program_guest().bytes);
     }
-    fs::write(folder.path().join(format!(".{digest}.0123456789abcdef")), b"half").unwrap();
+}
+
+#[tokio::test]
+async fn unfinished_files_of_a_killed_process_are_taken_away_when_they_are_old() {
+    let folder = tempfile::tempdir().unwrap();
+    let (young, old) = (folder.path().join(".module.0123456789abcdef"), folder.path().join(".module.fedcba9876543210"));
+    fs::write(&young, b"half").unwrap();
+    fs::write(&old, b"half").unwrap();
+    let two_hours_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+    fs::File::options().write(true).open(&old).unwrap().set_modified(two_hours_ago).unwrap();
     works(folder.path()).await;
+    assert_eq!((young.exists(), old.exists()), (true, false));
 }
 
 #[tokio::test]

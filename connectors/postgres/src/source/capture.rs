@@ -1,8 +1,10 @@
 //! Reads the slot on a thread of its own: whatever everything behind it does, the server is answered in time.
 
-pub(crate) mod assemble;
-pub(crate) mod handover;
+mod assemble;
+mod feedback;
+mod handover;
 mod lookup;
+mod row;
 mod stream;
 
 use std::collections::HashMap;
@@ -140,7 +142,7 @@ impl Thread {
             facts = catalogue::tables(&mut admin, &inner.publication, &self.tables).await?;
         }
         let (identity, position) = slot::carry_out(plan, &mut admin, &mut replication, slot, database).await?;
-        let timeout = stream::server_timeout(&mut replication).await?;
+        let timeout = feedback::server_timeout(&mut replication).await?;
         if !created {
             slot::start(&mut replication, slot, &inner.publication, position).await?;
         }

@@ -88,6 +88,7 @@ impl Relation {
             out.push(b'{');
         }
         out.push(b'}');
+        // Invariant 11
         if out.len() > MAX_DOCUMENT_BYTES {
             let error = Error::new(&code::ROW_TOO_LARGE, "render row").with("table", &self.table).with("bytes", out.len());
             return Err(error.with("limit", MAX_DOCUMENT_BYTES));

@@ -149,4 +149,57 @@ mod tests {
         assert_eq!(key_of(&Shape::Json, "\"a\\u00e9\\n\\ud83e\\udd14\""), "aé\n🤔");
         assert_eq!(key_of(&Shape::TimestampTz, "2024-02-29 12:34:56+00"), "2024-02-29T12:34:56+00:00");
     }
+
+    #[test]
+    fn mutated_texts_never_panic_whatever_their_type() {
+        use std::sync::Arc;
+
+        use super::super::shape::{Field, label};
+        let array = |element: Shape| Shape::Array { element: Arc::new(element), delimiter: b',' };
+        let field = |name: &str, shape: Shape| Field { label: label(name), shape: Arc::new(shape) };
+        let inner = Shape::Composite(vec![field("a", Shape::Text), field("b", array(Shape::Json))]);
+        let shapes = [
+            Shape::Bool,
+            Shape::Number,
+            Shape::Json,
+            Shape::Text,
+            Shape::TimestampTz,
+            Shape::Hstore,
+            Shape::Vector(Arc::new(Shape::Number)),
+            array(Shape::TimestampTz),
+            Shape::Composite(vec![field("x", inner.clone()), field("y", array(inner))]),
+        ];
+        let seeds = [
+            "-1.5e+10",
+            "{\"a\": [1, \"\\u00e9\\ud83e\\udd14\"]}",
+            "2024-02-29 12:34:56+00 BC",
+            "\"a\"=>\"1\", \"b\"=>NULL",
+            "[0:1][2:2]={{\"a \\\" b\"},{NULL}}",
+            "(\"(\"\"a\"\",\"\"{1}\"\")\",\"{\"\"(a,)\"\",NULL}\")",
+        ];
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as usize
+        };
+        let noise = b"{}()[]\",\\ N=:u0\xff";
+        for _ in 0..20_000 {
+            let mut text = seeds[random() % seeds.len()].as_bytes().to_vec();
+            for _ in 0..random() % 4 {
+                let place = random() % text.len().max(1);
+                text[place] = noise[random() % noise.len()];
+            }
+            text.truncate(random() % (text.len() + 8));
+            for shape in &shapes {
+                let mut out = Vec::new();
+                if value(shape, &text, &mut out).is_ok() {
+                    let mut read = Vec::new();
+                    assert!(json::compact(&out, &mut read).is_ok(), "{shape:?} of {text:?} breaks its document");
+                }
+                let _ = key(shape, &text, &mut Vec::new());
+            }
+        }
+    }
 }

@@ -177,6 +177,7 @@ async fn same(replication: &mut Wire, known: &SourceIdentity, durable: CommitPos
             error = error.with(part, format!("{found} in place of {known}"));
         }
     }
+    // Invariant 7: a position of another source is never "already applied" here.
     if *known != found {
         return Err(error);
     }
@@ -223,14 +224,18 @@ pub(crate) async fn run_create(admin: &mut Wire, replication: &mut Wire, sql: &s
 }
 
 async fn tell_what_is_waited_for(admin: &mut Wire, slot: &str) {
-    let sql = "SELECT pid, extract(epoch FROM clock_timestamp() - xact_start)::bigint, backend_xid
-        FROM pg_catalog.pg_stat_activity WHERE backend_xid IS NOT NULL AND xact_start IS NOT NULL ORDER BY xact_start LIMIT 1";
+    let sql = "SELECT 'process ' || pid, extract(epoch FROM clock_timestamp() - xact_start)::bigint AS seconds, backend_xid,
+            format('SELECT pg_terminate_backend(%s)', pid)
+        FROM pg_catalog.pg_stat_activity WHERE backend_xid IS NOT NULL AND xact_start IS NOT NULL
+        UNION ALL SELECT 'a prepared transaction', extract(epoch FROM clock_timestamp() - prepared)::bigint, transaction,
+            format('ROLLBACK PREPARED %L, or COMMIT PREPARED %L', gid, gid) FROM pg_catalog.pg_prepared_xacts
+        ORDER BY seconds DESC LIMIT 1";
     // A session that is lost here is met again by its next user.
     if let Ok(rows) = admin.query(sql, "read open transactions").await {
         for row in rows {
-            let (pid, seconds, xid) = (text(&row, 0), text(&row, 1), text(&row, 2));
+            let (holder, seconds, xid, fix) = (text(&row, 0), text(&row, 1), text(&row, 2), text(&row, 3));
             let code = &code::SNAPSHOT_WAITS;
-            tracing::warn!(%code, slot, pid, xid, seconds, fix = %format!("SELECT pg_terminate_backend({pid})"), "{}", code.summary);
+            tracing::warn!(%code, slot, holder, xid, seconds, fix, "{}", code.summary);
         }
     }
 }

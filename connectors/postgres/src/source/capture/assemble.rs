@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use tidegate_api::{Captured, Change, ChunkBuilder, CommitPosition, Error, Operation, Result, TableName, TransactionMeta, code};
 
+use super::row::{self, Fill, Missing, Rendered, Row, Texts};
 use crate::source::pgoutput::{Cell, Decoder, Message, Old, Tuple};
 use crate::source::relation::Relation;
 use crate::source::{Unchanged, pgoutput};
@@ -39,27 +40,6 @@ pub(crate) struct RelationMessage {
     pub(crate) identity_columns: Vec<String>,
 }
 
-/// Values that were not sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Missing {
-    pub(crate) table: TableName,
-    /// The key: columns and texts.
-    pub(crate) key: Vec<(String, String)>,
-    /// The columns to read: names and places.
-    pub(crate) columns: Vec<(String, usize)>,
-}
-
-/// What came of reading them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fill {
-    /// The row's values now, in the order of [`Missing::columns`].
-    Values(Vec<(usize, Option<Vec<u8>>)>),
-    /// There is no such row any more: a later change in the stream takes it away.
-    Gone,
-    /// They cannot be read: the change goes on without its document, and says what is missing.
-    Unreadable,
-}
-
 /// Takes messages one after the other.
 pub(crate) struct Assembler {
     decoder: Decoder,
@@ -70,7 +50,10 @@ pub(crate) struct Assembler {
     durable: CommitPosition,
     open: Option<Open>,
     chunk: ChunkBuilder,
-    scratch: Scratch,
+    // Used again for every change.
+    cells: Vec<Cell<'static>>,
+    before: Vec<Cell<'static>>,
+    texts: Texts,
 }
 
 /// A table that somebody reads: what the stream said, and what the catalogue made of it.
@@ -89,17 +72,6 @@ struct Open {
     known: bool,
 }
 
-/// Buffers that are used again for every change.
-#[derive(Default)]
-struct Scratch {
-    cells: Vec<Cell<'static>>,
-    before: Vec<Cell<'static>>,
-    document: Vec<u8>,
-    old_document: Vec<u8>,
-    key: Vec<u8>,
-    old_key: Vec<u8>,
-}
-
 impl Assembler {
     pub(crate) fn new(wanted: HashMap<TableName, Unchanged>, durable: CommitPosition) -> Self {
         Self {
@@ -109,7 +81,9 @@ impl Assembler {
             durable,
             open: None,
             chunk: ChunkBuilder::default(),
-            scratch: Scratch::default(),
+            cells: Vec::new(),
+            before: Vec::new(),
+            texts: Texts::default(),
         }
     }
 
@@ -195,7 +169,7 @@ impl Assembler {
         let open = self.open.as_mut().ok_or_else(|| protocol("a change outside of a transaction"))?;
         // A table that was not announced is none of ours: the server announces before it truncates.
         let Some(Some(Announced { relation, .. })) = self.relations.get(&oid) else { return Ok(()) };
-        let change = bare(&relation.collection, Operation::Truncate, "");
+        let change = row::bare(&relation.collection, Operation::Truncate, "");
         push(&mut self.chunk, open, change, out)
     }
 
@@ -214,139 +188,24 @@ impl Assembler {
         if open.known {
             return Ok(Step::Taken);
         }
-        let mut cells = recycle(std::mem::take(&mut self.scratch.cells));
-        let mut before = recycle(std::mem::take(&mut self.scratch.before));
+        let mut cells = recycle(std::mem::take(&mut self.cells));
+        let mut before = recycle(std::mem::take(&mut self.before));
         cells.extend(new.iter().flat_map(Tuple::cells));
         before.extend(old.iter().flat_map(|old| old.tuple.cells().map(|cell| known(cell, old.full))));
-        let rows = Rows { relation, operation, cells: &mut cells, before: &before, full: old.is_some_and(|old| old.full), fill };
-        let step = rows.render(&mut self.scratch).and_then(|rendered| match rendered {
+        let row = Row { relation, operation, before: &before, full: old.is_some_and(|old| old.full), fill };
+        let step = row.render(&mut cells, &mut self.texts).and_then(|rendered| match rendered {
             Rendered::Missing(missing) => Ok(Step::Reselect(missing)),
-            Rendered::Row { document, moved, missing } => {
-                emit(&self.scratch, relation, operation, document, moved, missing.as_deref(), open, &mut self.chunk, out)?;
+            Rendered::Whole(outcome) => {
+                for change in row.changes(&outcome, &self.texts)?.into_iter().flatten() {
+                    push(&mut self.chunk, open, change, out)?;
+                }
                 Ok(Step::Taken)
             }
         });
-        self.scratch.cells = recycle(cells);
-        self.scratch.before = recycle(before);
+        self.cells = recycle(cells);
+        self.before = recycle(before);
         step
     }
-}
-
-/// One change about to be rendered.
-struct Rows<'r, 'a> {
-    relation: &'r Relation,
-    operation: Operation,
-    cells: &'r mut Vec<Cell<'a>>,
-    before: &'r [Cell<'a>],
-    full: bool,
-    fill: Option<&'a Fill>,
-}
-
-enum Rendered {
-    /// Values must be read from the table first.
-    Missing(Missing),
-    /// The texts are in the scratch buffers.
-    Row {
-        /// Whether there is a document of the row after the change.
-        document: bool,
-        /// Whether the key before it is another.
-        moved: bool,
-        /// The columns that are missing in the document.
-        missing: Option<String>,
-    },
-}
-
-impl Rows<'_, '_> {
-    fn render(self, scratch: &mut Scratch) -> Result<Rendered> {
-        scratch.document.clear();
-        scratch.old_document.clear();
-        scratch.key.clear();
-        scratch.old_key.clear();
-        let relation = self.relation;
-        if self.full {
-            let whole = relation.document(self.before, &[], &mut scratch.old_document)?;
-            if !whole {
-                scratch.old_document.clear();
-            }
-        }
-        if self.operation == Operation::Delete {
-            relation.key_text(self.before, &[], &mut scratch.key)?;
-            return Ok(Rendered::Row { document: false, moved: false, missing: None });
-        }
-        relation.key_text(self.cells, self.before, &mut scratch.key)?;
-        let mut moved = false;
-        if !self.before.is_empty() {
-            relation.key_text(self.before, &[], &mut scratch.old_key)?;
-            moved = scratch.old_key != scratch.key;
-        }
-        match self.fill {
-            Some(Fill::Values(values)) => {
-                for (place, value) in values {
-                    if let Some(cell) = self.cells.get_mut(*place) {
-                        *cell = value.as_deref().map_or(Cell::Null, Cell::Text);
-                    }
-                }
-            }
-            Some(Fill::Gone) => return Ok(Rendered::Row { document: false, moved, missing: None }),
-            Some(Fill::Unreadable) | None => {}
-        }
-        if relation.document(self.cells, self.before, &mut scratch.document)? {
-            return Ok(Rendered::Row { document: true, moved, missing: None });
-        }
-        let missing = relation.missing(self.cells, self.before);
-        let name = |place: &usize| relation.columns.get(*place).map(|column| column.name.clone()).unwrap_or_default();
-        if relation.unchanged == Unchanged::Reselect && self.fill.is_none() {
-            let text = |place: &usize| match self.cells.get(*place) {
-                Some(Cell::Text(text)) => String::from_utf8_lossy(text).into_owned(),
-                _ => match self.before.get(*place) {
-                    Some(Cell::Text(text)) => String::from_utf8_lossy(text).into_owned(),
-                    _ => String::new(),
-                },
-            };
-            return Ok(Rendered::Missing(Missing {
-                table: relation.table.clone(),
-                key: relation.key.iter().map(|place| (name(place), text(place))).collect(),
-                columns: missing.iter().map(|place| (name(place), *place)).collect(),
-            }));
-        }
-        let names: Vec<_> = missing.iter().map(name).collect();
-        Ok(Rendered::Row { document: false, moved, missing: Some(names.join(", ")) })
-    }
-}
-
-/// Puts what was rendered into the chunk: one change, or two where the key moved.
-#[expect(clippy::too_many_arguments, reason = "the parts of the assembler, borrowed one by one")]
-fn emit(
-    scratch: &Scratch,
-    relation: &Relation,
-    operation: Operation,
-    document: bool,
-    moved: bool,
-    missing: Option<&str>,
-    open: &mut Open,
-    chunk: &mut ChunkBuilder,
-    out: &mut Vec<Captured>,
-) -> Result<()> {
-    let key = std::str::from_utf8(&scratch.key).map_err(|_| protocol("a key that is no utf-8"))?;
-    let old = (!scratch.old_document.is_empty()).then_some(scratch.old_document.as_slice());
-    let mut change = bare(&relation.collection, operation, key);
-    if moved {
-        let old_key = std::str::from_utf8(&scratch.old_key).map_err(|_| protocol("a key that is no utf-8"))?;
-        let gone = Change { old, ..bare(&relation.collection, Operation::Delete, old_key) };
-        push(chunk, open, gone, out)?;
-        change.operation = Operation::Insert;
-    } else {
-        change.old = old;
-    }
-    if document {
-        change.new = Some(&scratch.document);
-    } else if missing.is_some() {
-        change.unavailable = missing;
-    } else {
-        // Deleted, or gone before it could be read again.
-        change.operation = Operation::Delete;
-    }
-    push(chunk, open, change, out)
 }
 
 fn push(chunk: &mut ChunkBuilder, open: &mut Open, change: Change<'_>, out: &mut Vec<Captured>) -> Result<()> {
@@ -367,11 +226,6 @@ fn push(chunk: &mut ChunkBuilder, open: &mut Open, change: Change<'_>, out: &mut
 /// A key image holds NULL in place of everything that is no key, and key columns are never null.
 fn known(cell: Cell<'_>, full: bool) -> Cell<'_> {
     if !full && cell == Cell::Null { Cell::Unchanged } else { cell }
-}
-
-fn bare<'a>(relation: &'a str, operation: Operation, key: &'a str) -> Change<'a> {
-    let (partition_key, old, new, content_type, unavailable) = (None, None, None, None, None);
-    Change { ordinal: 0, relation, operation, key, partition_key, old, new, content_type, unavailable }
 }
 
 fn relation_message(relation: &pgoutput::Relation<'_>) -> Result<RelationMessage> {
@@ -398,4 +252,109 @@ fn recycle<'b>(mut cells: Vec<Cell<'_>>) -> Vec<Cell<'b>> {
 
 fn protocol(what: &'static str) -> Error {
     Error::new(&code::PROTOCOL, OPERATION).because(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: &str) -> Vec<u8> {
+        [b"t".as_slice(), &(value.len() as u32).to_be_bytes(), value.as_bytes()].concat()
+    }
+
+    fn begin(final_lsn: u64) -> Vec<u8> {
+        [b"B".as_slice(), &final_lsn.to_be_bytes(), &[0; 8], &7u32.to_be_bytes()].concat()
+    }
+
+    fn commit(end: u64) -> Vec<u8> {
+        [b"C\0".as_slice(), &(end - 8).to_be_bytes(), &end.to_be_bytes(), &[0; 8]].concat()
+    }
+
+    fn insert(id: &str) -> Vec<u8> {
+        [b"I\0\0\0\x07N\0\x02".as_slice(), &text(id), &text("x")].concat()
+    }
+
+    fn update(old: &str, new: &str) -> Vec<u8> {
+        [b"U\0\0\0\x07K\0\x02".as_slice(), &text(old), b"nN\0\x02", &text(new), b"u"].concat()
+    }
+
+    /// An assembler that knows one table `t (id int, t text)`, behind position 1000.
+    fn assembler(unchanged: Unchanged) -> Assembler {
+        let table = TableName::new("public", "t");
+        let mut assembler = Assembler::new(HashMap::from([(table.clone(), unchanged)]), CommitPosition::new(1000));
+        let columns = vec![("id".to_owned(), 23), ("t".to_owned(), 25)];
+        let key = ["id".to_owned()];
+        let relation = Relation::new(table.clone(), &columns, &key, &HashMap::new(), unchanged).unwrap();
+        assembler.describe(RelationMessage { oid: 7, table, identity: b'd', columns, identity_columns: key.to_vec() }, relation);
+        assembler
+    }
+
+    #[test]
+    fn what_ends_at_or_before_the_durable_position_is_passed_over_and_nothing_else() {
+        let mut assembler = assembler(Unchanged::Refuse);
+        let mut out = Vec::new();
+        for message in [begin(992), insert("1"), commit(1000), begin(1000), insert("2"), commit(1008), begin(1008), commit(1016)] {
+            assert_eq!(assembler.take(&message, None, &mut out).unwrap(), Step::Taken);
+        }
+        let [Captured::Commit { meta, chunk }, Captured::Idle { position }] = out.as_slice() else { panic!("{out:?}") };
+        assert_eq!((meta.position.offset(), meta.changes, position.offset()), (1008, 1, 1016));
+        assert_eq!(chunk.changes().map(|change| change.key.to_owned()).collect::<Vec<_>>(), ["2"]);
+        assembler.take(&begin(992), None, &mut out).unwrap();
+        assert!(assembler.take(&commit(1024), None, &mut out).is_err(), "a durable transaction cannot end behind the durable position");
+    }
+
+    #[test]
+    fn values_that_were_not_sent_are_asked_for_by_the_new_key() {
+        let mut assembler = assembler(Unchanged::Reselect);
+        let mut out = Vec::new();
+        assembler.take(&begin(1000), None, &mut out).unwrap();
+        let step = assembler.take(&update("1", "2"), None, &mut out).unwrap();
+        let missing = Missing {
+            table: TableName::new("public", "t"),
+            key: vec![("id".to_owned(), "2".to_owned())],
+            columns: vec![("t".to_owned(), 1)],
+        };
+        assert_eq!(step, Step::Reselect(missing));
+        let fill = Fill::Values(vec![(1, Some(b"now".to_vec()))]);
+        assert_eq!(assembler.take(&update("1", "2"), Some(&fill), &mut out).unwrap(), Step::Taken);
+        assembler.take(&commit(1008), None, &mut out).unwrap();
+        let [Captured::Commit { chunk, .. }] = out.as_slice() else { panic!("{out:?}") };
+        let changes: Vec<_> = chunk.changes().map(|change| (change.operation, change.key, change.new)).collect();
+        let document = br#"{"id":2,"t":"now"}"#.as_slice();
+        assert_eq!(changes, [(Operation::Delete, "1", None), (Operation::Insert, "2", Some(document))]);
+    }
+
+    #[test]
+    fn messages_in_any_order_and_mutated_never_panic() {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut random = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as usize
+        };
+        for _ in 0..300 {
+            let mut assembler = assembler(if random() % 2 == 0 { Unchanged::Refuse } else { Unchanged::Reselect });
+            let mut out = Vec::new();
+            for _ in 0..60 {
+                let samples = [
+                    begin(1000),
+                    insert("1"),
+                    update("1", "2"),
+                    commit(1008),
+                    b"T\0\0\0\x01\0\0\0\0\x07".to_vec(),
+                    b"S\0\0\0\x01\x01".to_vec(),
+                ];
+                let mut message = samples[random() % samples.len()].clone();
+                if random() % 3 == 0 {
+                    let place = random() % message.len();
+                    message[place] = random() as u8;
+                }
+                if random() % 8 == 0 {
+                    message.truncate(random() % message.len());
+                }
+                let _ = assembler.take(&message, None, &mut out);
+            }
+        }
+    }
 }

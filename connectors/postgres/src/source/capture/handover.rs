@@ -56,6 +56,7 @@ impl Handover {
 
     /// Whether the queue is below its budget.
     pub(crate) fn has_room(&self) -> bool {
+        // Invariant 11
         self.lock().bytes < BUDGET_BYTES
     }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tidegate_api::table::quote;
 use tidegate_api::{Error, Result, TableName, code};
 
-use super::assemble::{Fill, Missing, RelationMessage};
+use super::assemble::RelationMessage;
+use super::row::{Fill, Missing};
 use crate::source::relation::Relation;
 use crate::source::wire::{Mode, Row, Wire, literal};
 use crate::source::{Inner, catalogue, shape};
