@@ -8,7 +8,7 @@ use crate::support::transform::{Verdict, by};
 use crate::support::{NAME, ORDERS, World, change, insert, problem, transaction, until_at, until_state};
 
 /// Key and document of every row in a SQLite file.
-fn stored(file: &std::path::Path) -> Vec<(String, String)> {
+pub(crate) fn stored(file: &std::path::Path) -> Vec<(String, String)> {
     let database = rusqlite::Connection::open(file).unwrap();
     let query = "SELECT key, CAST(document AS TEXT) FROM documents WHERE pipeline = ?1 AND collection = ?2 ORDER BY key";
     let mut statement = database.prepare(query).unwrap();
