@@ -131,7 +131,7 @@ codes! {
     PROGRAM_UNREADABLE 301 "program-unreadable" Environment "the program file cannot be read" "check the path and the file's rights"
     PROGRAM_SYNTAX 302 "program-syntax" Invalid "the program is not one JSON object in UTF-8" "correct the place that is named; `tidegate schema program` prints what is allowed"
     PROGRAM_INVALID 303 "program-invalid" Invalid "the program is not allowed" "correct the place that is named; `tidegate schema program` prints what is allowed"
-    POISON 304 "poison" Runtime "the transform refused a change" "mend the row at the source or the program, then `tidegate pipeline resume`, or `tidegate pipeline reset`"
+    POISON 304 "poison" Runtime "the transform refused a change" "mend the row at the source or the program, then `tidegate pipeline reset`: the refused transaction itself stays as it was committed"
     MODULE_REFUSED 305 "module-refused" Invalid "the module is not a transform that may run here" "see the message"
     MODULE_MISSING 306 "module-missing" Environment "a module that a pipeline is pinned to is not in the module store" "restore data_dir/modules, or `tidegate pipeline reset`"
     MODULE_COMPILE 307 "module-compile" Environment "the module cannot be compiled within its bounds" "see the message"
