@@ -1,5 +1,7 @@
 //! What goes into a program, and what comes out.
 
+use std::borrow::Cow;
+
 /// What a change does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputKind {
@@ -35,9 +37,9 @@ pub struct Spent {
 
 /// A partition key that a program gave.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PartitionKey(pub(crate) String);
+pub struct PartitionKey<'a>(pub(crate) Cow<'a, str>);
 
-impl AsRef<str> for PartitionKey {
+impl AsRef<str> for PartitionKey<'_> {
     fn as_ref(&self) -> &str {
         &self.0
     }
@@ -45,11 +47,11 @@ impl AsRef<str> for PartitionKey {
 
 /// What becomes of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Verdict<'a> {
     /// It goes on.
     Keep {
         /// None: as it came.
-        partition_key: Option<PartitionKey>,
+        partition_key: Option<PartitionKey<'a>>,
     },
     /// It goes no further.
     Drop,
@@ -60,4 +62,17 @@ pub enum Verdict {
         /// What is wrong: names paths, limits and sizes, never a value of the document.
         reason: String,
     },
+}
+
+impl Verdict<'_> {
+    /// The same, without a hold on the change.
+    pub(crate) fn into_owned(self) -> Verdict<'static> {
+        match self {
+            Self::Keep { partition_key } => {
+                Verdict::Keep { partition_key: partition_key.map(|PartitionKey(key)| PartitionKey(Cow::Owned(key.into_owned()))) }
+            }
+            Self::Drop => Verdict::Drop,
+            Self::Poison { kind, reason } => Verdict::Poison { kind, reason },
+        }
+    }
 }

@@ -6,6 +6,7 @@ use crate::decimal;
 use crate::edit::said;
 use crate::overlay::{Overlay, Text, Texts, Value};
 use crate::plan::Plan;
+use crate::scan::{self, has_escapes};
 use crate::tree::Tree;
 use crate::walk::Walk;
 
@@ -45,7 +46,7 @@ impl Comparison<'_> {
         let bytes = self.texts.get(text);
         match (bytes.first(), literal) {
             (Some(b'n'), Tree::Null) | (Some(b't'), Tree::Bool(true)) | (Some(b'f'), Tree::Bool(false)) => Ok(true),
-            (Some(b'"'), Tree::Text(literal)) => Ok(equal_string(bytes, literal)),
+            (Some(b'"'), Tree::Text(literal)) => Ok(equal_string(self.texts.of(text.source), text, literal)),
             (Some(b'-' | b'0'..=b'9'), Tree::Number(literal)) => {
                 decimal::equal(bytes, literal.as_bytes()).map_err(|decimal::LongExponent| Incomparable::LongExponent)
             }
@@ -100,12 +101,14 @@ impl Comparison<'_> {
     }
 }
 
-fn equal_string(quoted: &[u8], literal: &str) -> bool {
-    let inside = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-    match inside.len().cmp(&literal.len()) {
-        // What a string says is never longer than its inside.
-        std::cmp::Ordering::Less => false,
-        _ if !inside.contains(&b'\\') => inside == literal.as_bytes(),
-        _ => *said(inside) == *literal.as_bytes(),
+/// Whether a value of the text is a string that says `literal`.
+#[inline(always)]
+pub(crate) fn equal_string(text: &[u8], value: Text, literal: &str) -> bool {
+    let (start, end) = (value.start as usize, value.end as usize);
+    // What a string says is never longer than its inside.
+    if scan::byte(text, start) != b'"' || end - start < literal.len() + 2 {
+        return false;
     }
+    let inside = text.get(start + 1..end - 1).unwrap_or_default();
+    if has_escapes(text, start) { *said(inside) == *literal.as_bytes() } else { inside == literal.as_bytes() }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::decode::decode;
 use crate::overlay::{Member, NONE, Object, Overlay, Text, Texts, Twice, Value};
-use crate::plan::{EMPTY_OBJECT, Part, Plan};
+use crate::plan::{EMPTY_OBJECT, Part, Plan, Whole};
 use crate::poison::{Outcome, Poison, poison};
 use crate::walk::Walk;
 
@@ -19,7 +19,17 @@ pub(crate) struct Editor<'a> {
 
 impl Editor<'_> {
     /// The value at the end of a path; none where it is missing or null, or the path leads through anything but objects.
+    #[inline(always)]
     pub(crate) fn find(&mut self, path: &[Part]) -> Outcome<Option<Value>> {
+        match path.last().and_then(|last| self.overlay.straight(last.node)) {
+            Some(Member { value, .. }) => Ok(if self.is_null(*value) { None } else { Some(*value) }),
+            None => self.go(path),
+        }
+    }
+
+    /// The same from object to object.
+    #[inline(never)]
+    fn go(&mut self, path: &[Part]) -> Outcome<Option<Value>> {
         let Some((last, parents)) = path.split_last() else { return Ok(None) };
         let mut object = self.root;
         for part in parents {
@@ -32,27 +42,55 @@ impl Editor<'_> {
         Ok(if self.is_null(value) { None } else { Some(value) })
     }
 
-    /// Puts a value at the end of a path. Parents that are missing or null become objects.
-    pub(crate) fn place(&mut self, path: &[Part], value: Value) -> Outcome<()> {
+    /// Puts a value at the end of a path. Parents that are missing or null become objects, or `whole` in its place.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, path: &[Part], value: Value, whole: Option<Whole>) -> Outcome<()> {
+        match path.split_last() {
+            Some((last, parents)) if self.overlay.straight(last.node).is_some() => {
+                self.change_around(parents);
+                self.put(last.node, value);
+                Ok(())
+            }
+            _ => self.go_and_place(path, value, whole),
+        }
+    }
+
+    #[inline(never)]
+    fn go_and_place(&mut self, path: &[Part], value: Value, whole: Option<Whole>) -> Outcome<()> {
         let Some((last, parents)) = path.split_last() else { return Ok(()) };
         let mut object = self.root;
-        for part in parents {
+        for (number, part) in parents.iter().enumerate() {
             let member = self.member_or_new(object, part, path)?;
             if self.is_null(self.overlay.members[member].value) {
+                if let Some(whole) = whole.filter(|whole| whole.part == number) {
+                    self.put(member, Value::Text(whole.value));
+                    return Ok(());
+                }
                 self.replace_by_object(member, part.node);
             }
             let Some(inner) = self.own(member) else { return Err(self.no_object(part, path)) };
             object = inner;
         }
         let member = self.member_or_new(object, last, path)?;
-        let member = &mut self.overlay.members[member];
-        member.value = value;
-        member.replaced = true;
+        self.put(member, value);
         Ok(())
     }
 
     /// Removes the member at the end of a path, if it is there.
+    #[inline(always)]
     pub(crate) fn remove(&mut self, path: &[Part]) -> Outcome<()> {
+        match path.split_last() {
+            Some((last, parents)) if self.overlay.straight(last.node).is_some() => {
+                self.change_around(parents);
+                self.put(last.node, Value::Gone);
+                Ok(())
+            }
+            _ => self.go_and_remove(path),
+        }
+    }
+
+    #[inline(never)]
+    fn go_and_remove(&mut self, path: &[Part]) -> Outcome<()> {
         let Some((last, parents)) = path.split_last() else { return Ok(()) };
         let mut object = self.root;
         for part in parents {
@@ -63,9 +101,30 @@ impl Editor<'_> {
         }
         if let Some(member) = self.member(object, last, path)? {
             self.overlay.objects[object].changed = true;
-            self.overlay.members[member].value = Value::Gone;
+            self.put(member, Value::Gone);
         }
         Ok(())
+    }
+
+    /// Notes in the objects around a member that can be reached straight that they change.
+    #[inline(always)]
+    fn change_around(&mut self, parents: &[Part]) {
+        self.overlay.objects[self.root].changed = true;
+        for part in parents {
+            if let Value::Object(object) = self.overlay.members[part.node].value {
+                self.overlay.objects[object].changed = true;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, member: u32, value: Value) {
+        let member = &mut self.overlay.members[member];
+        let before = std::mem::replace(&mut member.value, value);
+        member.replaced = true;
+        if matches!(before, Value::Object(_)) {
+            self.overlay.bend();
+        }
     }
 
     #[inline(always)]

@@ -2,7 +2,6 @@
 
 use crate::change::{Input, InputKind, Spent, Verdict};
 use crate::edit::Editor;
-use crate::lanes;
 use crate::limits::Limits;
 use crate::measure::{Extent, TooDeep, measure};
 use crate::overlay::{Overlay, Texts, Value};
@@ -10,10 +9,10 @@ use crate::plan::Plan;
 use crate::poison::{Outcome, Poison, poison};
 use crate::program::Program;
 use crate::run::Run;
-use crate::scan::{self, Fault};
+use crate::scan::{self, Around, Fault};
 use crate::strip::strip;
 use crate::track::track;
-use crate::write::Edited;
+use crate::write::{Edited, Writer};
 
 /// Runs one program on one change after the other. It keeps nothing of a change but what was spent: the same change gives the
 /// same verdict and the same bytes, whatever came before.
@@ -24,6 +23,7 @@ pub struct Executor {
     require_partitioned_deletes: bool,
     spent: Spent,
     overlay: Overlay,
+    around: Around,
 }
 
 impl Executor {
@@ -33,6 +33,7 @@ impl Executor {
         let plan = Plan::new(&program);
         Self {
             overlay: Overlay::new(&plan),
+            around: Around::new(),
             plan,
             limits: *program.limits(),
             routes: program.routes(),
@@ -44,6 +45,7 @@ impl Executor {
     /// Starts a batch, or its next part: `spent` is what its earlier parts have used.
     pub fn begin(&mut self, spent: Spent) {
         self.spent = spent;
+        self.around.outline.forget();
     }
 
     /// What the batch has used up to now.
@@ -54,7 +56,7 @@ impl Executor {
 
     /// Runs the program on one change. The document that comes of an upsert is appended to `out`; in every other case `out`
     /// stays as it is.
-    pub fn run(&mut self, input: &Input<'_>, out: &mut Vec<u8>) -> Verdict {
+    pub fn run<'a>(&mut self, input: &Input<'a>, out: &mut Vec<u8>) -> Verdict<'a> {
         let before = out.len();
         let verdict = match input.kind {
             InputKind::Upsert => self.upsert(input, out),
@@ -69,7 +71,7 @@ impl Executor {
         })
     }
 
-    fn delete(&self, input: &Input<'_>) -> Outcome<Verdict> {
+    fn delete(&self, input: &Input<'_>) -> Outcome<Verdict<'static>> {
         let key = input.partition_key.unwrap_or_default();
         if self.routes && self.require_partitioned_deletes && key.chars().all(char::is_whitespace) {
             return Err(poison("delete-without-partition", "a delete has no partition key, and the program routes".to_owned()));
@@ -77,7 +79,7 @@ impl Executor {
         Ok(Verdict::Keep { partition_key: None })
     }
 
-    fn delete_collection(&self) -> Outcome<Verdict> {
+    fn delete_collection(&self) -> Outcome<Verdict<'static>> {
         if self.routes {
             let reason = "a collection is deleted without regard to partitions, and the program routes";
             return Err(poison("collection-delete-with-route", reason.to_owned()));
@@ -85,7 +87,7 @@ impl Executor {
         Ok(Verdict::Keep { partition_key: None })
     }
 
-    fn upsert(&mut self, input: &Input<'_>, out: &mut Vec<u8>) -> Outcome<Verdict> {
+    fn upsert<'a>(&mut self, input: &Input<'a>, out: &mut Vec<u8>) -> Outcome<Verdict<'a>> {
         let bytes = input.document.len() as u64;
         // Places in a document are numbers of 32 bits.
         if bytes > self.limits.document_bytes || bytes >= u64::from(u32::MAX) {
@@ -97,12 +99,13 @@ impl Executor {
         }
         self.count(bytes)?;
         let document = trim(input.document);
-        if !lanes::is_ascii(document)
+        let read = self.read(document);
+        if (read.is_err() || self.around.foreign)
             && let Err(error) = std::str::from_utf8(document)
         {
             return Err(self.not_utf8(document, error.valid_up_to()));
         }
-        match self.read(document) {
+        match read {
             Ok(root) => self.instructions(document, root, out),
             Err(Fault::Syntax(at)) if is_blank(scan::byte(document, at)) => self.spaced(document, out),
             Err(fault) => Err(self.fault(fault)),
@@ -119,17 +122,18 @@ impl Executor {
     }
 
     fn read(&mut self, document: &[u8]) -> Result<Option<u32>, Fault> {
-        self.overlay.clear();
-        track(document, &self.plan, self.limits.depth as usize, &mut self.overlay)
+        self.around.foreign = false;
+        track(document, &self.plan, self.limits.depth as usize, &mut self.overlay, &mut self.around)
     }
 
     /// A document with insignificant white space: it is taken out first.
-    fn spaced(&mut self, document: &[u8], out: &mut Vec<u8>) -> Outcome<Verdict> {
+    fn spaced(&mut self, document: &[u8], out: &mut Vec<u8>) -> Outcome<Verdict<'static>> {
         let mut compact = Vec::with_capacity(document.len());
         strip(document, &mut compact, usize::MAX);
+        self.overlay.clear();
         let original = |at| strip(document, &mut Vec::new(), at);
         match self.read(&compact) {
-            Ok(root) => self.instructions(&compact, root, out),
+            Ok(root) => self.instructions(&compact, root, out).map(Verdict::into_owned),
             Err(Fault::Syntax(at)) => Err(self.fault(Fault::Syntax(original(at)))),
             Err(Fault::Depth(at)) => Err(self.fault(Fault::Depth(original(at)))),
         }
@@ -137,6 +141,7 @@ impl Executor {
 
     /// What comes first is told: it may be too deep before it stops being UTF-8.
     fn not_utf8(&mut self, document: &[u8], valid: usize) -> Box<Poison> {
+        self.overlay.clear();
         let mut compact = Vec::new();
         strip(document.get(..valid).unwrap_or_default(), &mut compact, usize::MAX);
         match self.read(&compact) {
@@ -155,7 +160,7 @@ impl Executor {
         }
     }
 
-    fn instructions(&mut self, document: &[u8], root: Option<u32>, out: &mut Vec<u8>) -> Outcome<Verdict> {
+    fn instructions<'a>(&mut self, document: &'a [u8], root: Option<u32>, out: &mut Vec<u8>) -> Outcome<Verdict<'a>> {
         let Some(root) = root else {
             return Err(poison("not-an-object", "the document is no JSON object".to_owned()));
         };
@@ -165,7 +170,7 @@ impl Executor {
             depth: self.limits.depth as usize,
             most_bytes: document.len() as u64,
             measure: false,
-            partition_key: None,
+            route: None,
         };
         for (number, step) in self.plan.steps.iter().enumerate() {
             if self.spent.operations >= self.limits.operations {
@@ -177,18 +182,19 @@ impl Executor {
                 return Ok(Verdict::Drop);
             }
         }
-        let Run { most_bytes, measure, partition_key, .. } = run;
+        let Run { most_bytes, measure, route, .. } = run;
         let before = out.len();
         let edited = Edited { plan: &self.plan, texts, overlay: &self.overlay };
-        if measure || most_bytes > self.limits.document_bytes {
-            self.measure(edited, root)?;
-        }
-        let Ok(()) = edited.write(Value::Object(root), out);
+        let bytes = if measure || most_bytes > self.limits.document_bytes { self.measure(edited, root)? } else { most_bytes };
+        let mut writer = Writer::new(out, usize::try_from(bytes).unwrap_or(0));
+        let Ok(()) = edited.write(Value::Object(root), &mut writer);
+        writer.finish(texts);
         self.count((out.len() - before) as u64)?;
-        Ok(Verdict::Keep { partition_key })
+        Ok(Verdict::Keep { partition_key: route.map(|route| route.key(document)) })
     }
 
-    fn measure(&self, edited: Edited<'_>, root: u32) -> Outcome<()> {
+    /// Gives the bytes that the document has when it is written.
+    fn measure(&self, edited: Edited<'_>, root: u32) -> Outcome<u64> {
         let Limits { depth, document_bytes, .. } = self.limits;
         match measure(edited, root, depth as usize) {
             Err(TooDeep) => Err(poison("limit-depth", format!("more than {depth} containers are open at once in the output"))),
@@ -196,7 +202,7 @@ impl Executor {
                 let reason = format!("the output has {bytes} bytes, and document_bytes is {document_bytes}");
                 Err(poison("limit-document-bytes", reason))
             }
-            Ok(_) => Ok(()),
+            Ok(Extent { bytes, .. }) => Ok(bytes),
         }
     }
 }

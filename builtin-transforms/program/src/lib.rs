@@ -84,6 +84,7 @@ mod lanes;
 mod limits;
 mod literal;
 mod measure;
+mod outline;
 mod overlay;
 mod parse;
 mod path;

@@ -3,7 +3,7 @@
 //! A copy costs nothing until it is written, and copies of copies double: so the size must be known first. Every object is
 //! counted once, however often it will be written.
 
-use crate::overlay::Value;
+use crate::overlay::{Text, Texts, Value};
 use crate::scan;
 use crate::write::{Edited, Sink};
 
@@ -68,18 +68,14 @@ impl Counter<'_> {
 impl Sink for Counter<'_> {
     type Full = TooDeep;
 
-    fn push(&mut self, text: &[u8], start: usize, end: usize) {
-        let bytes = text.get(start..end).unwrap_or_default();
+    fn push(&mut self, texts: Texts<'_>, piece: Text) {
+        let bytes = texts.get(piece);
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         self.last = bytes.last().copied().or(self.last);
         (self.open, self.deepest) = scan::depth(bytes, self.open, self.deepest);
     }
 
-    fn comma(&mut self) {
-        self.push(b",", 0, 1);
-    }
-
-    fn last(&self) -> Option<u8> {
+    fn last(&self, _: Texts<'_>) -> Option<u8> {
         self.last
     }
 

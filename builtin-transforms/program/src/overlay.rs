@@ -115,13 +115,16 @@ pub(crate) struct Overlay {
     pub(crate) objects: Arena<Object>,
     /// No object of an earlier document has a stamp above it: so what is at home need not be taken away.
     stamps: u64,
+    /// Every member of this document that is at home can be reached: none of them, nor of the objects around it, was replaced,
+    /// removed, shared or is there twice.
+    straight: bool,
 }
 
 impl Overlay {
     pub(crate) fn new(plan: &Plan) -> Self {
-        let home = vec![Member::added(NONE); plan.nodes()];
+        let home = plan.node_names().map(Member::added).collect();
         let objects = Arena::new(Vec::new(), plan.nodes() + plan.parts);
-        Self { members: Arena::new(home, plan.parts), objects, stamps: 0 }
+        Self { members: Arena::new(home, plan.parts), objects, stamps: 0, straight: true }
     }
 
     /// Forgets the document.
@@ -129,6 +132,20 @@ impl Overlay {
         self.stamps += self.objects.len() as u64;
         self.members.clear();
         self.objects.clear();
+        self.straight = true;
+    }
+
+    /// From now on a member is found by going through the objects around it.
+    pub(crate) fn bend(&mut self) {
+        self.straight = false;
+    }
+
+    /// The member at home in a place of this document, where that alone says that the path to it leads to it.
+    #[inline(always)]
+    pub(crate) fn straight(&self, node: u32) -> Option<&Member> {
+        let member = &self.members[node];
+        let there = member.stamp > self.stamps && member.again == NONE && !matches!(member.value, Value::Gone);
+        (self.straight && there).then_some(member)
     }
 
     /// An object whose text begins at `start`, and whose members will be at home.
@@ -223,6 +240,18 @@ impl Object {
 }
 
 impl Member {
+    /// Makes the member at home one of the text, where it begins at `at` and its value at `start`. The value is not set yet.
+    #[inline(always)]
+    pub(crate) fn read(&mut self, at: u32, start: u32, stamp: u64) {
+        self.at = at;
+        self.start = start;
+        self.replaced = false;
+        self.twice = false;
+        self.next = NONE;
+        self.stamp = stamp;
+        self.again = NONE;
+    }
+
     /// A member that is not in the text and has no value yet.
     pub(crate) fn added(name: u32) -> Self {
         Self { name, at: NONE, start: NONE, end: NONE, value: Value::Gone, replaced: true, twice: false, next: NONE, stamp: 0, again: NONE }

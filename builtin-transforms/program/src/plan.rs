@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::canonical::push_text;
 use crate::literal::Literal;
-use crate::overlay::{Source, Text};
+use crate::overlay::{NONE, Source, Text};
 use crate::path::Path;
 use crate::program::{Instruction, Program};
 
@@ -25,7 +25,7 @@ pub(crate) struct Plan {
 
 struct Name {
     text: String,
-    /// The name as it is written before its value: quotes and colon too.
+    /// The name as it is written between the value of another member and its own: comma, quotes and colon too.
     opening: Text,
 }
 
@@ -59,11 +59,20 @@ pub(crate) struct Part {
 
 pub(crate) enum Step {
     Remove(Box<[Part]>),
-    Set { path: Box<[Part]>, value: Text, height: usize, growth: u64 },
+    Set { path: Box<[Part]>, value: Text, whole: Option<Whole>, height: usize, growth: u64 },
     Copy { from: Box<[Part]>, to: Box<[Part]>, growth: u64 },
     Route(Box<[Part]>),
     DropWhenEquals(Box<[Part]>, Literal),
     RequireEquals(Box<[Part]>, Literal),
+}
+
+/// What `set` puts in place of a parent that is missing: all that it would make there. It can be text because no other path
+/// goes there.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole {
+    /// Which part of the path this is.
+    pub(crate) part: usize,
+    pub(crate) value: Text,
 }
 
 /// What stands in the pool first.
@@ -82,22 +91,36 @@ impl Plan {
         let names: Vec<Name> = names
             .into_iter()
             .map(|name| {
-                let mut opening = String::new();
+                let mut opening = String::from(",");
                 push_text(&mut opening, name);
                 opening.push(':');
                 Name { text: name.to_owned(), opening: write(&opening) }
             })
             .collect();
-        let mut tree = Tree { names: &names, children: vec![BTreeMap::new()] };
+        let mut tree = Tree { names: &names, children: vec![BTreeMap::new()], uses: vec![] };
+        paths.clone().for_each(|path| tree.count(path));
         let steps = program.instructions.iter().map(|instruction| tree.step(instruction, &mut write)).collect();
         let children = tree.children;
         let parts = paths.map(|path| path.segments().count()).sum();
         let (nodes, edges) = flatten(children, &names);
+        // Behind every text of the pool stand 16 bytes or more: it can be read in chunks.
+        pool.push_str(&" ".repeat(16));
         Self { names, nodes, edges, steps, pool: pool.into_bytes(), parts }
     }
 
     pub(crate) fn nodes(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// The name of every node; the root has none.
+    pub(crate) fn node_names(&self) -> impl Iterator<Item = u32> {
+        let mut names = vec![NONE; self.nodes.len()];
+        for edge in &self.edges {
+            if let Some(name) = names.get_mut(edge.node as usize) {
+                *name = edge.name;
+            }
+        }
+        names.into_iter()
     }
 
     /// Whether any path goes on below this place.
@@ -194,6 +217,8 @@ fn paths(instruction: &Instruction) -> impl Iterator<Item = &Path> + Clone {
 struct Tree<'a> {
     names: &'a [Name],
     children: Vec<BTreeMap<u32, u32>>,
+    /// How many paths go through each place.
+    uses: Vec<u32>,
 }
 
 impl Tree<'_> {
@@ -202,7 +227,9 @@ impl Tree<'_> {
             Instruction::Remove { path } => Step::Remove(self.parts(path)),
             Instruction::Set { path, value } => {
                 let growth = self.growth(path) + value.text.len() as u64;
-                Step::Set { path: self.parts(path), value: write(&value.text), height: value.height, growth }
+                let parts = self.parts(path);
+                let whole = self.whole(&parts, path, &value.text).map(|(part, text)| Whole { part, value: write(&text) });
+                Step::Set { path: parts, value: write(&value.text), whole, height: value.height, growth }
             }
             Instruction::Copy { from, to } => {
                 let growth = self.growth(to);
@@ -230,6 +257,31 @@ impl Tree<'_> {
         parts.collect()
     }
 
+    fn count(&mut self, path: &Path) {
+        for part in self.parts(path) {
+            self.uses.resize(self.children.len(), 0);
+            if let Some(uses) = self.uses.get_mut(part.node as usize) {
+                *uses += 1;
+            }
+        }
+    }
+
+    /// The first parent that no other path goes through, and its value when it is made to hold `value` at the end of the path.
+    fn whole(&self, parts: &[Part], path: &Path, value: &str) -> Option<(usize, String)> {
+        let (_, parents) = parts.split_last()?;
+        let part = parents.iter().position(|part| self.uses.get(part.node as usize) == Some(&1))?;
+        let mut whole = value.to_owned();
+        for name in path.segments().skip(part + 1).collect::<Vec<_>>().into_iter().rev() {
+            let mut object = String::from("{");
+            push_text(&mut object, name);
+            object.push(':');
+            object.push_str(&whole);
+            object.push('}');
+            whole = object;
+        }
+        Some((part, whole))
+    }
+
     fn number(&self, segment: &str) -> u32 {
         self.names.partition_point(|name| name.text.as_str() < segment) as u32
     }
@@ -237,8 +289,8 @@ impl Tree<'_> {
     /// The most bytes that making every member of a path adds, without the value at its end.
     fn growth(&self, path: &Path) -> u64 {
         let opening = |segment| self.names.get(self.number(segment) as usize).map_or(0, |name| name.opening.len() as u64);
-        // A comma or two braces around each.
-        path.segments().map(|segment| opening(segment) + 3).sum()
+        // Two braces around each, where there is no comma.
+        path.segments().map(|segment| opening(segment) + 2).sum()
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn strip(text: &[u8], out: &mut Vec<u8>, enough: usize) -> usize {
             }
             b'"' => {
                 // Behind a string that is none, nothing is white space any more.
-                let end = scan::string(text, at + 1).map_or(text.len(), |(end, _)| end);
+                let end = scan::string(text, at + 1, &mut false).map_or(text.len(), |(end, _)| end);
                 out.extend_from_slice(text.get(at..end).unwrap_or_default());
                 at = end;
             }

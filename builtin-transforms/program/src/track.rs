@@ -1,17 +1,18 @@
 //! The first way through a document: reads all of it, and keeps what the program's paths lead to.
 
 use crate::decode::decode;
-use crate::overlay::{Member, Overlay, Source, Text, Value};
-use crate::plan::{Branches, Edge, Plan, ROOT};
-use crate::scan::{self, Fault};
+use crate::outline::{DOCUMENT, Opened};
+use crate::overlay::{NONE, Overlay, Source, Text, Value};
+use crate::plan::{Branches, Plan, ROOT};
+use crate::scan::{self, Around, Fault};
 
 /// Reads `document`, which must be compact JSON, into the empty overlay. Gives the number of its root, or none where the
 /// document is no object.
-pub(crate) fn track(document: &[u8], plan: &Plan, limit: usize, overlay: &mut Overlay) -> Result<Option<u32>, Fault> {
-    let mut tracker = Tracker { text: document, plan, limit, overlay };
+pub(crate) fn track(document: &[u8], plan: &Plan, limit: usize, overlay: &mut Overlay, around: &mut Around) -> Result<Option<u32>, Fault> {
+    let mut tracker = Tracker { text: document, plan, limit, overlay, around };
     let (root, end) = match scan::byte(document, 0) {
-        b'{' => tracker.object(0, ROOT, 1).map(|(root, end)| (Some(root), end))?,
-        _ => (None, scan::value(document, 0, 0, limit)?),
+        b'{' => tracker.object(0, ROOT, DOCUMENT, 1).map(|(root, end)| (Some(root), end))?,
+        _ => (None, scan::value(document, 0, 0, limit, tracker.around, NONE)?),
     };
     if end == document.len() { Ok(root) } else { Err(Fault::Syntax(end)) }
 }
@@ -21,47 +22,42 @@ struct Tracker<'a> {
     plan: &'a Plan,
     limit: usize,
     overlay: &'a mut Overlay,
+    around: &'a mut Around,
 }
 
 impl Tracker<'_> {
-    /// Reads the object at `at`, the container number `depth` from the root, for the place `node`. Gives its number and one past
-    /// its end. Calls itself as deep as paths are, whatever the document looks like.
-    fn object(&mut self, at: usize, node: u32, depth: usize) -> Result<(u32, usize), Fault> {
+    /// Reads the object at `at`, the container number `depth` from the root, for the node of the plan and the place in the
+    /// outline. Gives its number and one past its end. Calls itself as deep as paths are, whatever the document looks like.
+    fn object(&mut self, at: usize, node: u32, place: u32, depth: usize) -> Result<(u32, usize), Fault> {
         if depth > self.limit {
             return Err(Fault::Depth(at));
         }
-        let text = self.text;
-        let branches = self.plan.branches(node);
+        let (text, plan) = (self.text, self.plan);
         let (object, stamp) = self.overlay.push_object(at, node);
+        let mut cursor = self.around.outline.enter(place);
         let mut at = at + 1;
         if scan::byte(text, at) == b'}' {
             return Ok((object, self.close(object, at)));
         }
         loop {
-            let member = at;
-            if scan::byte(text, at) != b'"' {
-                return Err(Fault::Syntax(at));
-            }
-            let (end, escapes) = scan::string(text, at + 1)?;
-            if scan::byte(text, end) != b':' {
-                return Err(Fault::Syntax(end));
-            }
-            let start = end + 1;
-            let edge = if escapes { self.escaped(branches, member + 1, end - 1) } else { branches.edge(text, member + 1, end - 1) };
-            let tracked = edge.filter(|edge| self.begin(object, stamp, edge, member, start));
-            let value = match tracked {
-                Some(edge) if scan::byte(text, start) == b'{' && self.plan.goes_on(edge.node) => {
-                    let (inner, end) = self.object(start, edge.node, depth + 1)?;
+            let find = |start, end, escapes| find(text, plan.branches(node), start, end, escapes);
+            let (opened, read) = scan::name(text, at, &mut self.around.outline, cursor, &mut self.around.foreign, find)?;
+            cursor = read;
+            let Opened { start, place, node } = opened;
+            if node == NONE || !self.begin(object, stamp, node, at, start) {
+                // Of a name that is there a second time nothing is learned: no path leads into it.
+                let place = if node == NONE { place } else { NONE };
+                at = scan::value(text, start, depth, self.limit, self.around, place)?;
+            } else {
+                let value = if scan::byte(text, start) == b'{' && plan.goes_on(node) {
+                    let (inner, end) = self.object(start, node, place, depth + 1)?;
                     at = end;
                     Value::Object(inner)
-                }
-                _ => {
-                    at = scan::value(text, start, depth, self.limit)?;
+                } else {
+                    at = scan::value(text, start, depth, self.limit, self.around, place)?;
                     Value::Text(Text { source: Source::Document, start: start as u32, end: at as u32 })
-                }
-            };
-            if let Some(edge) = tracked {
-                let home = &mut self.overlay.members[edge.node];
+                };
+                let home = &mut self.overlay.members[node];
                 home.value = value;
                 home.end = at as u32;
             }
@@ -78,26 +74,30 @@ impl Tracker<'_> {
         brace + 1
     }
 
-    /// The edge of a name with escapes, whose inside begins at `start`.
-    #[cold]
-    fn escaped<'b>(&self, branches: Branches<'b>, start: usize, end: usize) -> Option<&'b Edge> {
-        let mut name = Vec::new();
-        decode(self.text.get(start..end)?, &mut name);
-        branches.edge(&name, 0, name.len())
-    }
-
     /// Takes a member that a path leads to into the list, unless its name is there already.
     #[inline(always)]
-    fn begin(&mut self, object: u32, stamp: u64, edge: &Edge, member: usize, start: usize) -> bool {
-        let home = &mut self.overlay.members[edge.node];
+    fn begin(&mut self, object: u32, stamp: u64, node: u32, at: usize, start: usize) -> bool {
+        let home = &mut self.overlay.members[node];
         if home.stamp == stamp {
             // Whoever looks for it is told; nobody reads either value.
             home.twice = true;
+            self.overlay.bend();
             return false;
         }
-        let (at, start) = (member as u32, start as u32);
-        *home = Member { at, start, end: start, replaced: false, stamp, ..Member::added(edge.name) };
-        self.overlay.link(object, edge.node);
+        home.read(at as u32, start as u32, stamp);
+        self.overlay.link(object, node);
         true
     }
+}
+
+/// The node that a name leads to, whose inside is at `start`.
+fn find(text: &[u8], branches: Branches<'_>, start: usize, end: usize, escapes: bool) -> u32 {
+    let edge = if escapes {
+        let mut name = Vec::new();
+        decode(text.get(start..end).unwrap_or_default(), &mut name);
+        branches.edge(&name, 0, name.len())
+    } else {
+        branches.edge(text, start, end)
+    };
+    edge.map_or(NONE, |edge| edge.node)
 }

@@ -44,12 +44,12 @@ impl<'a> Walk<'a> {
         if scan::byte(text, self.at) == b'}' {
             let (number, Member { name, value, next, .. }) = listed?;
             self.next = next;
-            // Of `"name":`.
+            // Of `,"name":`.
             let name = inside(self.texts.get(plan.opening(name)));
             return Some(Met { name, value, listed: Some(number), at: NONE, start: NONE, end: NONE });
         }
         let at = self.at;
-        let (end, _) = scan::string(text, at + 1).ok()?;
+        let (end, _) = scan::string(text, at + 1, &mut false).ok()?;
         let name = text.get(at + 1..end - 1)?;
         let start = end + 1;
         if let Some((number, member)) = listed.filter(|(_, member)| member.at as usize == at) {
@@ -58,8 +58,7 @@ impl<'a> Walk<'a> {
             let Member { at, start, end, value, .. } = member;
             return Some(Met { name, value, listed: Some(number), at, start, end });
         }
-        // The text was read to its end before: it has no fault and no depth that would matter here.
-        let end = scan::value(text, start, 0, usize::MAX).ok()?;
+        let end = scan::skip(text, start)?;
         self.pass(text, end);
         let value = Value::Text(Text { source: self.source, start: start as u32, end: end as u32 });
         Some(Met { name, value, listed: None, at: at as u32, start: start as u32, end: end as u32 })
@@ -79,14 +78,14 @@ pub(crate) fn elements(texts: Texts<'_>, array: Text) -> impl Iterator<Item = Te
         if scan::byte(text, at) == b']' {
             return None;
         }
-        let end = scan::value(text, at, 0, usize::MAX).ok()?;
+        let end = scan::skip(text, at)?;
         let element = Text { source, start: at as u32, end: end as u32 };
         at = end + usize::from(scan::byte(text, end) == b',');
         Some(element)
     })
 }
 
-/// The inside of the name in `"name":`.
+/// The inside of the name in `,"name":`.
 fn inside(opening: &[u8]) -> &[u8] {
-    opening.get(1..opening.len().saturating_sub(2)).unwrap_or_default()
+    opening.get(2..opening.len().saturating_sub(2)).unwrap_or_default()
 }

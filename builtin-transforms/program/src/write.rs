@@ -2,8 +2,9 @@
 
 use std::convert::Infallible;
 
-use crate::overlay::{NONE, Overlay, Text, Texts, Value};
+use crate::overlay::{NONE, Overlay, Source, Text, Texts, Value};
 use crate::plan::Plan;
+use crate::scan;
 
 /// A document whose instructions have run.
 #[derive(Clone, Copy)]
@@ -18,12 +19,11 @@ pub(crate) trait Sink {
     /// Why it takes no more.
     type Full;
 
-    /// Takes the bytes of `text` from `start` to `end`.
-    fn push(&mut self, text: &[u8], start: usize, end: usize);
-    fn comma(&mut self);
-    /// The last byte.
-    fn last(&self) -> Option<u8>;
-    /// Takes the last byte away.
+    /// Takes a piece of text, which may be empty.
+    fn push(&mut self, texts: Texts<'_>, piece: Text);
+    /// The last byte of the last piece.
+    fn last(&self, texts: Texts<'_>) -> Option<u8>;
+    /// Takes that byte away.
     fn pop(&mut self);
     /// Takes an object that was changed.
     fn object(&mut self, edited: Edited<'_>, object: u32) -> Result<(), Self::Full>;
@@ -34,30 +34,25 @@ impl Edited<'_> {
     pub(crate) fn write<S: Sink>(self, value: Value, out: &mut S) -> Result<(), S::Full> {
         match value {
             Value::Gone => {}
-            Value::Text(text) => self.text(text, out),
+            Value::Text(text) => out.push(self.texts, text),
             Value::Object(number) => {
                 let object = &self.overlay.objects[number];
                 if object.changed {
                     return out.object(self, number);
                 }
-                self.text(object.text, out);
+                out.push(self.texts, object.text);
             }
         }
         Ok(())
     }
 
-    #[inline(always)]
-    fn text<S: Sink>(self, text: Text, out: &mut S) {
-        out.push(self.texts.of(text.source), text.start as usize, text.end as usize);
-    }
-
     /// Writes an object that was changed: its text, with each change in its place, and what was added at its end.
     pub(crate) fn write_object<S: Sink>(self, number: u32, out: &mut S) -> Result<(), S::Full> {
         let object = &self.overlay.objects[number];
-        let text = self.texts.of(object.text.source);
-        let end = object.text.end as usize;
+        let Text { source, start, end } = object.text;
+        let piece = |start, end| Text { source, start, end };
         // Up to here the text is written, or is not wanted.
-        let mut at = object.text.start as usize;
+        let mut at = start;
         let mut next = object.first;
         while next != NONE {
             let member = &self.overlay.members[next];
@@ -67,29 +62,28 @@ impl Edited<'_> {
                 if gone {
                     continue;
                 }
-                out.push(text, at, end - 1);
+                out.push(self.texts, piece(at, end - 1));
                 at = end - 1;
-                if out.last() != Some(b'{') {
-                    out.comma();
-                }
-                self.text(self.plan.opening(member.name), out);
+                let opening = self.plan.opening(member.name);
+                let comma = u32::from(out.last(self.texts) == Some(b'{'));
+                out.push(self.texts, Text { start: opening.start + comma, ..opening });
                 self.write(member.value, out)?;
             } else if gone {
-                out.push(text, at, member.at as usize);
-                at = member.end as usize;
+                out.push(self.texts, piece(at, member.at));
+                at = member.end;
                 // One comma goes too: the one behind, or before the end the one in front.
-                if text.get(at) == Some(&b',') {
+                if scan::byte(self.texts.of(source), at as usize) == b',' {
                     at += 1;
-                } else if out.last() == Some(b',') {
+                } else if out.last(self.texts) == Some(b',') {
                     out.pop();
                 }
             } else if member.replaced || self.is_changed(member.value) {
-                out.push(text, at, member.start as usize);
+                out.push(self.texts, piece(at, member.start));
                 self.write(member.value, out)?;
-                at = member.end as usize;
+                at = member.end;
             }
         }
-        out.push(text, at, end);
+        out.push(self.texts, piece(at, end));
         Ok(())
     }
 
@@ -99,46 +93,92 @@ impl Edited<'_> {
     }
 }
 
-/// Calls itself as deep as the output is: only for a document that is known to be within its limit.
-impl Sink for Vec<u8> {
+/// Writes to the end of a buffer. Calls itself as deep as the output is: only for a document that is known to be within its
+/// limit.
+///
+/// The buffer is made longer first, so that short pieces are written as whole chunks: what is written too much lies behind the
+/// end, where the next piece comes.
+pub(crate) struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    /// One past the last byte that is written.
+    at: usize,
+    /// Is not written yet: the next piece may go on where it ends.
+    piece: Text,
+}
+
+/// Few bytes are copied without a call.
+const SHORT: usize = 128;
+const CHUNK: usize = 16;
+
+impl<'a> Writer<'a> {
+    /// For about `bytes`; more are taken too.
+    pub(crate) fn new(out: &'a mut Vec<u8>, bytes: usize) -> Self {
+        let at = out.len();
+        out.resize(at + bytes + CHUNK, 0);
+        Self { out, at, piece: Text { source: Source::Document, start: 0, end: 0 } }
+    }
+
+    /// The buffer ends with the last byte now.
+    pub(crate) fn finish(mut self, texts: Texts<'_>) {
+        self.flush(texts);
+        self.out.truncate(self.at);
+    }
+
+    #[inline(always)]
+    fn flush(&mut self, texts: Texts<'_>) {
+        let text = texts.of(self.piece.source);
+        let (start, length) = (self.piece.start as usize, self.piece.len());
+        let count = length.div_ceil(CHUNK);
+        let (from, _) = text.get(start..).unwrap_or_default().as_chunks::<CHUNK>();
+        let (to, _) = self.out.get_mut(self.at..).unwrap_or_default().as_chunks_mut::<CHUNK>();
+        match (from.get(..count), to.get_mut(..count)) {
+            (Some(from), Some(to)) if length <= SHORT => {
+                for (to, from) in to.iter_mut().zip(from) {
+                    *to = *from;
+                }
+                self.at += length;
+            }
+            _ => self.flush_any(texts.get(self.piece)),
+        }
+    }
+
+    /// The same for a piece that is long, or near the end of its text, or for which there is not enough room.
+    #[inline(never)]
+    fn flush_any(&mut self, bytes: &[u8]) {
+        let behind = self.at + bytes.len();
+        if self.out.len() < behind + CHUNK {
+            self.out.resize(behind + CHUNK, 0);
+        }
+        if let Some(to) = self.out.get_mut(self.at..behind) {
+            to.copy_from_slice(bytes);
+        }
+        self.at = behind;
+    }
+}
+
+impl Sink for Writer<'_> {
     type Full = Infallible;
 
     #[inline(always)]
-    fn push(&mut self, text: &[u8], start: usize, end: usize) {
-        let length = end.wrapping_sub(start);
-        let (chunks, _) = text.get(start..).unwrap_or_default().as_chunks::<CHUNK>();
-        match chunks.get(..length.div_ceil(CHUNK)) {
-            Some(chunks) if length <= SHORT => {
-                // More than is wanted, where there is more: whole chunks need neither a call nor a count.
-                let wanted = self.len().wrapping_add(length);
-                for chunk in chunks {
-                    self.extend_from_slice(chunk);
-                }
-                self.truncate(wanted);
-            }
-            _ => self.extend_from_slice(text.get(start..end).unwrap_or_default()),
+    fn push(&mut self, texts: Texts<'_>, piece: Text) {
+        if piece.start == self.piece.end && piece.source == self.piece.source {
+            self.piece.end = piece.end;
+        } else if piece.start < piece.end {
+            self.flush(texts);
+            self.piece = piece;
         }
     }
 
     #[inline(always)]
-    fn comma(&mut self) {
-        Self::push(self, b',');
-    }
-
-    #[inline(always)]
-    fn last(&self) -> Option<u8> {
-        <[u8]>::last(self).copied()
+    fn last(&self, texts: Texts<'_>) -> Option<u8> {
+        texts.of(self.piece.source).get((self.piece.end as usize).wrapping_sub(1)).copied()
     }
 
     fn pop(&mut self) {
-        Self::pop(self);
+        self.piece.end -= 1;
     }
 
     fn object(&mut self, edited: Edited<'_>, object: u32) -> Result<(), Infallible> {
         edited.write_object(object, self)
     }
 }
-
-/// Few bytes are copied without a call.
-const SHORT: usize = 128;
-const CHUNK: usize = 16;

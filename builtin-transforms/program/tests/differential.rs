@@ -206,6 +206,11 @@ fn broken(random: &mut Random, mut document: Vec<u8>) -> Vec<u8> {
 
 fn run(executor: &mut Executor, document: &[u8]) -> (Answer, Spent) {
     executor.begin(Spent::default());
+    go_on(executor, document)
+}
+
+/// The same as a further document of a batch.
+fn go_on(executor: &mut Executor, document: &[u8]) -> (Answer, Spent) {
     let mut out = b"before".to_vec();
     let input = Input { kind: InputKind::Upsert, document, partition_key: None, content_type: None };
     let answer = match executor.run(&input, &mut out) {
@@ -260,6 +265,7 @@ fn round(seed: u64) {
     assert_eq!(Program::parse(parsed.canonical().as_bytes()).as_ref(), Ok(&parsed));
     let mut executor = Executor::new(parsed);
     let mut model = Model { steps, limits, operations: 0, bytes: 0 };
+    let mut batch = Vec::new();
     for document in &documents {
         let mut document = text(document).into_bytes();
         if random.once_in(3) {
@@ -275,6 +281,15 @@ fn round(seed: u64) {
         if let Answer::Keep(_, text) = &answer {
             assert_eq!(spent, Spent { operations: model.operations, batch_bytes: model.bytes }, "seed {seed}");
             assert!(model::parse(text.as_bytes(), 256).is_ok(), "seed {seed}: {text}");
+        }
+        batch.push((document, answer));
+    }
+    // What earlier documents looked like changes nothing.
+    executor.begin(Spent::default());
+    for (document, alone) in batch.iter().chain(&batch) {
+        let (answer, spent) = go_on(&mut executor, document);
+        if spent.batch_bytes < model.limits.batch_bytes && spent.operations < model.limits.operations {
+            assert_eq!(answer, *alone, "seed {seed}: {program}\non {}", String::from_utf8_lossy(document));
         }
     }
 }

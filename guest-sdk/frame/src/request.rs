@@ -187,6 +187,7 @@ pub struct Records<'a> {
 impl<'a> Iterator for Records<'a> {
     type Item = Result<Record<'a>, FrameError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
         let record = self.record();
@@ -198,6 +199,7 @@ impl<'a> Iterator for Records<'a> {
 }
 
 impl<'a> Records<'a> {
+    #[inline]
     fn record(&mut self) -> Result<Record<'a>, FrameError> {
         let reader = &mut self.reader;
         let kind = match reader.byte()? {

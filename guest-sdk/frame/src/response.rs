@@ -37,6 +37,7 @@ impl ResponseWriter {
     }
 
     /// Starts the next outcome, which is a drop until it is said otherwise.
+    #[inline]
     pub fn item(&mut self) -> Item<'_> {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; ITEM_BYTES]);
@@ -44,6 +45,7 @@ impl ResponseWriter {
     }
 
     /// Outcomes so far.
+    #[inline]
     pub fn len(&self) -> u32 {
         self.count
     }
@@ -54,6 +56,7 @@ impl ResponseWriter {
     }
 
     /// Bytes so far.
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.bytes.len()
     }
@@ -85,11 +88,13 @@ pub struct Item<'a> {
 
 impl Item<'_> {
     /// The buffer to append the document to. Nothing that was there before may be changed.
+    #[inline]
     pub fn document(&mut self) -> &mut Vec<u8> {
         &mut self.writer.bytes
     }
 
     /// The record goes on with what was appended, even where that is nothing: an upsert.
+    #[inline]
     pub fn keep_document(self, partition_key: Option<&str>) {
         let bytes = &mut self.writer.bytes;
         let length = encode_length(bytes.len().saturating_sub(self.start + ITEM_BYTES));

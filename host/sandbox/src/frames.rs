@@ -15,10 +15,12 @@ pub(crate) struct Frame {
 }
 
 /// The next frame: the changes of `chunk` from number `done`, at most `at_most` of them and about as many bytes as a chunk has.
-pub(crate) fn encode(chunk: &Chunk, done: usize, at_most: usize, spent: Spent, document_bytes: u64) -> Result<Frame> {
+/// It is written into the memory of `buffer`.
+pub(crate) fn encode(mut buffer: Vec<u8>, chunk: &Chunk, done: usize, at_most: usize, spent: Spent, document_bytes: u64) -> Result<Frame> {
     let left = chunk.len().saturating_sub(done).min(at_most).min(MAX_CHUNK_CHANGES);
-    let bytes = Vec::with_capacity(chunk.bytes().len().min(2 * MAX_CHUNK_BYTES));
-    let mut request = RequestWriter::new(bytes, &RequestHeader { spent, position: None, commit_time: None });
+    buffer.clear();
+    buffer.reserve(chunk.bytes().len().min(2 * MAX_CHUNK_BYTES));
+    let mut request = RequestWriter::new(buffer, &RequestHeader { spent, position: None, commit_time: None });
     let mut records = Vec::with_capacity(left);
     let mut refused = None;
     for change in chunk.changes().skip(done).take(left) {

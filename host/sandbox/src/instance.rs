@@ -101,6 +101,8 @@ pub(crate) struct Instances {
     pub(crate) config: Vec<u8>,
     pub(crate) memory_bytes: u64,
     idle: std::sync::Mutex<Vec<Instance>>,
+    /// Memory for the next request: fresh memory costs more than what is written into it.
+    buffer: std::sync::Mutex<Vec<u8>>,
 }
 
 /// Idle instances of one transform: one is all that a pipeline uses at a time.
@@ -109,9 +111,22 @@ const MAX_IDLE: usize = 1;
 /// An idle instance does not keep more memory than this.
 const MAX_IDLE_BYTES: usize = 16 << 20;
 
+/// Nor does an idle buffer.
+const MAX_IDLE_BUFFER_BYTES: usize = 4 << 20;
+
 impl Instances {
     pub(crate) fn new(module: Arc<Module>, config: Vec<u8>, memory_bytes: u64) -> Self {
-        Self { module, config, memory_bytes, idle: std::sync::Mutex::default() }
+        Self { module, config, memory_bytes, idle: std::sync::Mutex::default(), buffer: std::sync::Mutex::default() }
+    }
+
+    pub(crate) fn take_buffer(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.buffer.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    pub(crate) fn give_back_buffer(&self, buffer: Vec<u8>) {
+        if buffer.capacity() <= MAX_IDLE_BUFFER_BYTES {
+            *self.buffer.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = buffer;
+        }
     }
 
     /// A new one, or one that has answered before.

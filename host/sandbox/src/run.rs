@@ -70,11 +70,12 @@ enum Start {
 async fn transform(stage: Arc<Stage>, chunk: Chunk, mut spent: Spent, start: Start) -> Result<(Transformed, Spent)> {
     let mut instance = None;
     let mut collected = Collected::default();
+    let mut buffer = stage.instances.take_buffer();
     // How many changes from here on are known to hold one that ends the guest.
     let mut suspects = 0;
     while collected.len() < chunk.len() {
         let at_most = if suspects == 0 { usize::MAX } else { (suspects / 2).max(1) };
-        let frame = frames::encode(&chunk, collected.len(), at_most, spent, stage.limits.document_bytes)?;
+        let frame = frames::encode(buffer, &chunk, collected.len(), at_most, spent, stage.limits.document_bytes)?;
         let Some((first, _)) = frame.records.first() else {
             let refused = frame.refused.ok_or_else(|| Error::new(&code::INTERNAL, "transform chunk"))?;
             give_back(&stage, instance);
@@ -90,9 +91,11 @@ async fn transform(stage: Arc<Stage>, chunk: Chunk, mut spent: Spent, start: Sta
             Err(limit) if frame.records.len() == 1 => return Ok((limit_poison(&stage, &limit, *first, fuel), spent)),
             Err(_) => {
                 suspects = frame.records.len();
+                buffer = frame.bytes;
                 continue;
             }
         };
+        buffer = frame.bytes;
         let records = u32::try_from(frame.records.len()).unwrap_or(u32::MAX);
         match Response::parse(&response, records).map_err(|error| frames::malformed(&error))? {
             Response::Poison(refusal) => {
@@ -112,6 +115,7 @@ async fn transform(stage: Arc<Stage>, chunk: Chunk, mut spent: Spent, start: Sta
         }
     }
     give_back(&stage, instance);
+    stage.instances.give_back_buffer(buffer);
     Ok((Transformed::Outcomes(collected.finish()), spent))
 }
 
