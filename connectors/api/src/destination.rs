@@ -11,7 +11,7 @@ use crate::{Batch, BoxFuture, CommitPosition, Finding, Fingerprint, Result, Sour
 pub const MAX_RUN_BATCHES: usize = 256;
 
 /// and, unless a single batch is larger, at most this many bytes.
-pub const MAX_RUN_BYTES: u64 = 4 << 20;
+pub const MAX_RUN_BYTES: u64 = 2 << 20;
 
 /// Pipeline, collection and key together are at most this many bytes; checked before anything is written.
 pub const MAX_KEY_BYTES: usize = 2600;

@@ -8,7 +8,7 @@ use crate::{Batch, Mutation, MutationChunk, MutationKind, Result};
 pub const MAX_GROUP_MUTATIONS: usize = 4096;
 
 /// and, unless a single chunk is larger, at most this many bytes.
-pub const MAX_GROUP_BYTES: usize = 4 << 20;
+pub const MAX_GROUP_BYTES: usize = 1 << 20;
 
 /// The folded effect of consecutive mutations: first empty these collections, then write these documents.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::segment::{End, HEADER_LEN, Header};
 use crate::segments::{Segment, Segments};
 
 /// Encoded records are handed to the system when they are this many bytes: a group that is larger takes several writes.
-const BUFFER: usize = 8 << 20;
+const BUFFER: usize = 2 << 20;
 
 /// The one writer of a source's segments.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use tidegate_api::{Captured, Chunk, CommitPosition, Error, Result, code};
 use tokio::sync::Notify;
 
 /// While this much is waiting, nothing more is read from the server.
-pub(crate) const BUDGET_BYTES: usize = 16 << 20;
+pub(crate) const BUDGET_BYTES: usize = 4 << 20;
 
 /// What a handed-over item takes beside its chunk.
 const ITEM_BYTES: usize = 128;
