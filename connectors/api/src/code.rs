@@ -127,6 +127,7 @@ codes! {
     RELAY_FULL 207 "relay-full" Runtime "the relay has reached its limit of bytes: the source is not read on" "let the slowest pipeline catch up, or raise relay.max_bytes"
     CHUNK_MALFORMED 208 "chunk-malformed" Runtime "stored bytes do not fit their format" "restore the data_dir, or `tidegate pipeline reset`"
     RELAY_READ 209 "relay-read" Runtime "the relay cannot be read" "repair the disk; the daemon keeps trying"
+    RELAY_RESET 210 "relay-reset" Runtime "the source was begun anew: what the relay held of it is gone" "`tidegate pipeline reset` of this and every other pipeline of the source"
 
     PROGRAM_UNREADABLE 301 "program-unreadable" Environment "the program file cannot be read" "check the path and the file's rights"
     PROGRAM_SYNTAX 302 "program-syntax" Invalid "the program is not one JSON object in UTF-8" "correct the place that is named; `tidegate schema program` prints what is allowed"

@@ -42,7 +42,7 @@ impl Delivery {
         let single = self.entry.commit.parts == 0;
         let only = single.then(|| Chunk::parse(self.entry.chunk.clone()));
         let stored = (!single).then(|| Chunks::new(&self.lender.segments, &self.entry.commit, self.entry.place));
-        only.into_iter().chain(stored.into_iter().flatten())
+        only.into_iter().chain(stored.into_iter().flatten()).map(|chunk| chunk.map_err(|error| self.lender.judged(error)))
     }
 
     /// Says that the transaction is durable at the destination: the group never sees it again. Deliveries are acknowledged

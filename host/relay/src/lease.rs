@@ -129,14 +129,16 @@ impl Lease {
     /// Safe to drop and call again.
     ///
     /// # Errors
-    /// [`RELAY_FENCED`](code::RELAY_FENCED) once another lease was acquired, [`RELAY_CORRUPT`](code::RELAY_CORRUPT) at a
+    /// [`RELAY_FENCED`](code::RELAY_FENCED) once another lease was acquired, [`RELAY_RESET`](code::RELAY_RESET) once the log
+    /// was forgotten, [`RELAY_CORRUPT`](code::RELAY_CORRUPT) at a
     /// damaged record (everything before it was lent), [`RELAY_BEHIND`](code::RELAY_BEHIND) where the log begins later.
     pub async fn next_run(&mut self, max_batches: usize, max_bytes: u64) -> Result<Vec<Delivery>> {
         let mut news = self.0.log.shared.news();
         loop {
             self.0.check("read relay")?;
             let lender = Arc::clone(&self.0);
-            blocking("read relay", move || lender.loans().fill(max_batches, max_bytes)).await?;
+            let filled = blocking("read relay", move || lender.loans().fill(max_batches, max_bytes)).await;
+            filled.map_err(|error| self.0.judged(error))?;
             let run = self.0.lend(max_batches);
             if !run.is_empty() {
                 return Ok(run);
@@ -182,7 +184,18 @@ impl Lender {
     }
 
     fn check(&self, operation: &'static str) -> Result<()> {
-        self.log.shared.groups.check(&self.group, self.fence, operation)
+        let shared = &self.log.shared;
+        shared.groups.check(&self.group, self.fence, operation).map_err(|fenced| {
+            if shared.incarnation() == self.segments.incarnation {
+                return fenced;
+            }
+            Error::new(&code::RELAY_RESET, operation).with("source", &shared.source).with("group", &self.group)
+        })
+    }
+
+    /// What an error of a read means: where the lease is over meanwhile, what it read from may be gone.
+    pub(crate) fn judged(&self, error: Error) -> Error {
+        self.check("read relay").err().unwrap_or(error)
     }
 
     fn lend(self: &Arc<Self>, max_batches: usize) -> Vec<Delivery> {

@@ -211,6 +211,12 @@ impl Shared {
         self.news.send_replace(());
     }
 
+    /// The incarnation of the source, once a reset that is under way has come to its end.
+    pub(crate) fn incarnation(&self) -> u64 {
+        let _settled = self.writing();
+        self.segments().incarnation
+    }
+
     /// A position of another identity is a fault, never "already captured" (Invariant 7).
     pub(crate) fn same(&self, known: &SourceIdentity, found: &SourceIdentity) -> Result<()> {
         if known == found {

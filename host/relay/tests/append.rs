@@ -138,7 +138,7 @@ async fn a_source_that_is_reset_starts_from_nothing_and_its_old_leases_are_over(
     log.forget().unwrap();
     assert!(bytes > 0 && log.bytes() == 0 && place.disk.files().is_empty());
     assert_eq!((log.head(), log.identity(), log.resume()), (at(0), None, tidegate_api::Resume::New));
-    assert_eq!(refused(old.next_run(1, 1).await), "relay-fenced");
+    assert_eq!(refused(old.next_run(1, 1).await), "relay-reset");
     assert!(log.append(vec![transaction(50, 1)]).await.is_err(), "whose would it be?");
     let other = tidegate_api::SourceIdentity { epoch: "0/99".to_owned(), ..identity() };
     log.begin_creation().unwrap();
