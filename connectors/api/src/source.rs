@@ -117,8 +117,8 @@ pub trait Snapshot: Send {
     /// Transactions whose commit end is at or before this position are in the view; later ones are streamed.
     fn boundary(&self) -> CommitPosition;
 
-    /// An estimate of all rows, for progress; 0 where unknown.
-    fn estimated_rows(&self) -> u64;
+    /// An estimate of all rows, for progress; `None` where unknown.
+    fn estimated_rows(&self) -> Option<u64>;
 
     /// The next rows ([`Operation::Row`](crate::Operation::Row)); a source that is a log itself replays its changes instead.
     /// `None` when every table was read. Ordinals start at 0 in each chunk.

@@ -69,8 +69,8 @@ impl Snapshot for Replay {
         self.boundary
     }
 
-    fn estimated_rows(&self) -> u64 {
-        0
+    fn estimated_rows(&self) -> Option<u64> {
+        None
     }
 
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Chunk>>> {

@@ -28,7 +28,8 @@ pub struct Pipeline {
     pub source: String,
     /// `provisioning`, `snapshotting`, `catching-up`, `running`, `paused`, `rebuilding`, `faulted`, `stopped`.
     pub state: String,
-    /// The last source position that is durable at the destination.
+    /// The last source position that is durable at the destination; before the pipeline was there in this process: as the
+    /// relay remembers it.
     pub position: Option<String>,
     /// How much the relay holds for it that is not at the destination yet.
     pub lag_bytes: u64,
@@ -38,8 +39,8 @@ pub struct Pipeline {
     pub rows: u64,
     /// Rows that snapshots wrote since the daemon started.
     pub snapshot_rows: u64,
-    /// An estimate of all rows of the snapshot that runs; 0 where unknown.
-    pub snapshot_estimate: u64,
+    /// An estimate of all rows of the snapshot that runs; null where unknown.
+    pub snapshot_estimate: Option<u64>,
     /// Source transactions written since the daemon started.
     pub transactions: u64,
     /// Attempts that had to be made again since the daemon started.

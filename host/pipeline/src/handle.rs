@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_api::{Destination, Error, Fingerprint, Result, Source, Transform, code};
+use tidegate_api::{CommitPosition, Destination, Error, Fingerprint, Result, Source, Transform, code};
 use tidegate_relay::Log;
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -50,22 +50,22 @@ pub struct Handle {
 pub fn start(parts: Parts, stored: Stored) -> Handle {
     let fingerprint = crate::fingerprint(&parts.settings, parts.transform.as_deref());
     let (requests, received) = mpsc::channel(16);
-    let (sender, status) = watch::channel(first_status(fingerprint, stored));
+    let (sender, status) = watch::channel(first_status(fingerprint, stored, parts.log.checkpoint(&parts.settings.name)));
     let worker = Worker::new(parts, fingerprint, sender, Commands::new(received));
     Handle { requests, status, worker: Mutex::new(Some(tokio::spawn(worker.run()))) }
 }
 
-fn first_status(fingerprint: Fingerprint, stored: Stored) -> Status {
+fn first_status(fingerprint: Fingerprint, stored: Stored, position: Option<CommitPosition>) -> Status {
     Status {
         state: if stored.paused { State::Paused } else { State::Provisioning },
         fingerprint,
-        position: None,
+        position,
         lag_bytes: 0,
         lag_seconds: 0.0,
         rows: 0,
         transactions: 0,
         snapshot_rows: 0,
-        snapshot_estimate: 0,
+        snapshot_estimate: None,
         snapshot_epoch: None,
         retries: 0,
         error: None,

@@ -28,7 +28,7 @@ impl Session<'_> {
             None => None,
             Some(snapshots) => Some(self.unless_asked(snapshots.begin(&tables)).await?.map_err(Ending::of_view)?),
         };
-        let estimate = view.as_ref().map_or(0, |view| view.estimated_rows());
+        let estimate = view.as_ref().and_then(|view| view.estimated_rows());
         self.begin_snapshot(&epoch, estimate).await?;
         // Without a view the log begins with everything.
         let boundary = view.as_ref().map_or(CommitPosition::ZERO, |view| view.boundary());
@@ -39,7 +39,7 @@ impl Session<'_> {
         self.go_on_behind(boundary)
     }
 
-    async fn begin_snapshot(&mut self, epoch: &SnapshotEpoch, estimate: u64) -> Step<()> {
+    async fn begin_snapshot(&mut self, epoch: &SnapshotEpoch, estimate: Option<u64>) -> Step<()> {
         let (destination, owner) = (self.destination(), self.owner.clone());
         self.retried("begin snapshot", || destination.begin_snapshot(&owner, epoch)).await?;
         self.worker.fresh = false;

@@ -12,7 +12,7 @@ pub struct Status {
     pub state: State,
     /// What its documents are made by.
     pub fingerprint: Fingerprint,
-    /// The last position that the destination holds.
+    /// The last position that the destination holds; before it was asked in this process: the group's checkpoint.
     pub position: Option<CommitPosition>,
     /// Bytes of the relay that are not applied yet.
     pub lag_bytes: u64,
@@ -24,8 +24,8 @@ pub struct Status {
     pub transactions: u64,
     /// Rows copied by snapshots since the start of the process.
     pub snapshot_rows: u64,
-    /// An estimate of all rows of the snapshot that runs; 0 where unknown.
-    pub snapshot_estimate: u64,
+    /// An estimate of all rows of the snapshot that runs; `None` where unknown.
+    pub snapshot_estimate: Option<u64>,
     /// The snapshot that runs, or ran last in this process.
     pub snapshot_epoch: Option<SnapshotEpoch>,
     /// Repeated attempts since the start of the process.

@@ -21,6 +21,7 @@ async fn a_pause_survives_a_restart_and_shows_the_lag_until_it_is_resumed() {
     let handle = start(world.parts(), Stored { paused: true });
     let status = until(&handle, "a lag in the pause", |status| status.lag_bytes > 0).await;
     assert_eq!((status.state, world.checkpoint()), (State::Paused, Some(10)));
+    assert_eq!(status.position, Some(CommitPosition::new(10)), "it says where it is, although it does not work");
     handle.resume().await.unwrap();
     until_at(&handle, 20).await;
     handle.stop().await;

@@ -102,6 +102,13 @@ impl Groups {
         known.iter().map(status).collect()
     }
 
+    /// Where a group is; `None` before it has moved from where it began: nothing was read for it then.
+    pub(crate) fn checkpoint(&self, name: &str) -> Option<CommitPosition> {
+        let known = locked(&self.known);
+        let group = known.get(name).filter(|group| group.generation > 0 || group.checkpoint != group.written)?;
+        Some(group.checkpoint).filter(|checkpoint| *checkpoint > CommitPosition::ZERO)
+    }
+
     /// The lowest checkpoint that is *written*: what is below is needed by nobody, even after a crash.
     pub(crate) fn lowest(&self) -> Option<CommitPosition> {
         locked(&self.known).values().map(|group| group.written.min(group.checkpoint)).min()

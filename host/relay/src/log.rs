@@ -14,6 +14,7 @@ use crate::groups::{GroupStatus, Groups};
 use crate::keeper::Keeper;
 use crate::metadata::{Metadata, State};
 use crate::options::Options;
+use crate::reader::Reader;
 use crate::recovery::{Tail, recover};
 use crate::segments::Segments;
 use crate::writer::Writer;
@@ -156,6 +157,16 @@ impl Log {
     /// Every group that is remembered: each holds back the segments that it has not passed.
     pub fn groups(&self) -> Vec<GroupStatus> {
         self.shared.groups.status()
+    }
+
+    /// The checkpoint of a group; `None` where it never had one.
+    pub fn checkpoint(&self, group: &str) -> Option<CommitPosition> {
+        self.shared.groups.checkpoint(group)
+    }
+
+    /// About how many durable bytes are behind `position`: exact to the segment.
+    pub fn bytes_behind(&self, position: CommitPosition) -> u64 {
+        Reader::new(self.shared.segments(), position).bytes_behind(None, position)
     }
 
     /// Removes a group: nothing is held back for it any more, and its leases are over.

@@ -102,6 +102,39 @@ async fn a_lease_that_was_taken_over_reads_and_acknowledges_nothing() {
 }
 
 #[tokio::test]
+async fn a_lease_from_before_a_reset_of_its_source_says_so() {
+    let place = Place::new();
+    let log = filled(&place, 3).await;
+    log.append(large(40, 4, 2, 300)).await.unwrap();
+    let mut waiting = log.group("waiting").unwrap().acquire("test").unwrap();
+    let mut lease = log.group("a").unwrap().acquire("test").unwrap();
+    let mut run = lease.next_run(4, 1 << 20).await.unwrap();
+    let (stored, delivery) = (run.remove(3), run.remove(0));
+    let waiting = tokio::spawn(async move { refused(waiting.next_run(1, 1).await) });
+    tokio::task::yield_now().await;
+    log.forget().unwrap();
+    assert_eq!(refused(stored.chunks().collect::<Result<Vec<_>, _>>()), "relay-reset", "its segments are gone");
+    assert_eq!(delivery.ack(at(10)).unwrap_err().1.code().name, "relay-reset");
+    assert_eq!(refused(lease.next_run(1, 1).await), "relay-reset");
+    assert_eq!(waiting.await.unwrap(), "relay-reset");
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_told_once_something_was_read_for_the_group() {
+    let place = Place::new();
+    let log = filled(&place, 3).await;
+    assert_eq!(log.checkpoint("nobody"), None);
+    log.group("late").unwrap();
+    assert_eq!(log.checkpoint("late"), None, "where a group begins is not where it is");
+    read_through(&mut log.group("a").unwrap().acquire("test").unwrap(), 30).await;
+    assert_eq!(log.checkpoint("a"), Some(at(30)));
+    drop(log);
+    assert_eq!(place.log().checkpoint("a"), Some(at(30)));
+    place.log().forget().unwrap();
+    assert_eq!(place.log().checkpoint("a"), None);
+}
+
+#[tokio::test]
 async fn a_reader_that_waits_learns_that_its_lease_is_over() {
     let place = Place::new();
     let log = place.log();

@@ -14,10 +14,12 @@ async fn a_pause_holds_over_a_restart_and_a_resume_loses_nothing() {
     scene.daemon.json(&["pipeline", "pause", PIPELINE]);
     scene.daemon.reaches(PIPELINE, "paused").await;
     let before = scene.target.documents(PIPELINE).await;
+    let position = scene.daemon.pipeline(PIPELINE).unwrap()["position"].take();
     let writers = Writers::start(&scene.shop, scene.rows(), 2000, 3);
     scene.daemon.kill();
     scene.daemon.start();
-    scene.daemon.reaches(PIPELINE, "paused").await;
+    let status = scene.daemon.reaches(PIPELINE, "paused").await;
+    assert!(position.is_string() && status["position"] == position, "it still shows where it is: {position}, {status}");
     writers.stop().await;
     assert!(scene.target.documents(PIPELINE).await == before, "a paused pipeline writes nothing");
     scene.daemon.json(&["pipeline", "resume", PIPELINE]);

@@ -24,8 +24,8 @@ pub(crate) struct Facts {
     pub(crate) readable: bool,
     /// Whether row security would hide rows from the role.
     pub(crate) hidden: bool,
-    /// The planner's estimate; 0 where unknown.
-    pub(crate) rows: u64,
+    /// The planner's estimate; `None` for a table that was never analysed.
+    pub(crate) rows: Option<u64>,
     /// Whether the publication has it.
     pub(crate) published: bool,
     /// The publication's row filter.
@@ -56,7 +56,7 @@ pub(crate) async fn tables(wire: &mut Wire, publication: &str, names: &[TableNam
         "SELECT n.nspname, c.relname, c.relkind, c.relpersistence, c.relreplident, c.reltoastrelid <> 0,
             pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND (pg_catalog.has_table_privilege(c.oid, 'SELECT')
                 OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT')),
-            pg_catalog.row_security_active(c.oid), greatest(c.reltuples, 0)::bigint, p.pubname IS NOT NULL, p.rowfilter
+            pg_catalog.row_security_active(c.oid), nullif(c.reltuples, -1)::bigint, p.pubname IS NOT NULL, p.rowfilter
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          LEFT JOIN pg_catalog.pg_publication_tables p ON p.pubname = {publication} AND p.schemaname = n.nspname AND p.tablename = c.relname
          WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {scope}"
@@ -71,7 +71,7 @@ pub(crate) async fn tables(wire: &mut Wire, publication: &str, names: &[TableNam
             toast: flag(5),
             readable: flag(6),
             hidden: flag(7),
-            rows: text(&row, 8).parse().unwrap_or(0),
+            rows: text(&row, 8).parse().ok(),
             published: flag(9),
             filter: row.get(10).cloned().flatten(),
             ..Facts::default()

@@ -45,10 +45,10 @@ pub(crate) async fn begin(inner: &Inner, tables: &[TableName]) -> Result<Box<dyn
     let types: Vec<_> = types.into_iter().filter(|oid| shape::built_in(*oid).is_none()).collect();
     let described = catalogue::describe(&mut reader, &types).await?;
     let mut waiting = VecDeque::new();
-    let mut rows = 0;
+    let mut rows = Some(0);
     for name in tables {
         let facts = facts.get(name).filter(|facts| facts.published).ok_or_else(|| unpublished(inner, name))?;
-        rows += facts.rows;
+        rows = rows.zip(facts.rows).map(|(rows, more)| rows + more);
         let columns: Vec<_> = facts.columns.iter().map(|column| (column.name.clone(), column.type_oid)).collect();
         let relation = Relation::new(name.clone(), &columns, &facts.key, &described, Unchanged::Refuse)?;
         waiting.push_back((copy_sql(name, facts), relation));
@@ -82,7 +82,7 @@ fn copy_sql(name: &TableName, facts: &Facts) -> String {
 struct PostgresSnapshot {
     reader: Wire,
     boundary: CommitPosition,
-    rows: u64,
+    rows: Option<u64>,
     waiting: VecDeque<(String, Relation)>,
     /// The table whose rows are coming.
     current: Option<Relation>,
@@ -97,7 +97,7 @@ impl Snapshot for PostgresSnapshot {
         self.boundary
     }
 
-    fn estimated_rows(&self) -> u64 {
+    fn estimated_rows(&self) -> Option<u64> {
         self.rows
     }
 
