@@ -39,6 +39,7 @@ pub(crate) mod wire;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 use tidegate_api::{
@@ -86,6 +87,8 @@ pub(crate) struct Inner {
     pub(crate) publication: String,
     pub(crate) slot: String,
     pub(crate) policies: HashMap<TableName, Unchanged>,
+    /// Whether what may go wrong later was told, by a look or by an opening: it is told once.
+    pub(crate) warned: AtomicBool,
 }
 
 impl PostgresSource {
@@ -105,7 +108,8 @@ impl PostgresSource {
         if config.publication.is_empty() || config.publication.len() > 63 || config.publication.contains('\0') {
             return wrong("publication", &config.publication, "a publication's name is 1 to 63 bytes long");
         }
-        let inner = Inner { settings, publication: config.publication, slot: config.slot, policies: config.tables };
+        let inner =
+            Inner { settings, publication: config.publication, slot: config.slot, policies: config.tables, warned: AtomicBool::new(false) };
         Ok(Self { inner: Arc::new(inner), status: Mutex::new(None) })
     }
 

@@ -9,6 +9,7 @@ mod stream;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tidegate_api::{BoxFuture, Capture, Captured, CommitPosition, Error, Result, Resume, SourceIdentity, TableName, code};
 use tokio::sync::oneshot;
@@ -132,7 +133,9 @@ impl Thread {
         let mut facts = catalogue::tables(&mut admin, &inner.publication, &self.tables).await?;
         let findings = checks::tables(&self.tables, &facts, &inner.policies, &role, admin.version);
         checks::refuse(&findings)?;
-        checks::warn(&findings);
+        if !inner.warned.swap(true, Ordering::Relaxed) {
+            checks::warn(&findings);
+        }
         let mut replication = Wire::open(&inner.settings, Mode::Replication).await?;
         let (slot, database) = (inner.slot.as_str(), inner.settings.database.as_str());
         let plan = slot::examine(&mut admin, &mut replication, slot, database, &self.resume).await?;

@@ -1,5 +1,7 @@
 //! The doctor's view of a source: every finding with its code and the exact statement that mends it.
 
+use std::sync::atomic::Ordering;
+
 use tidegate_api::{Finding, Result, Severity, TableName, code};
 
 use super::wire::{Mode, Wire};
@@ -20,6 +22,7 @@ pub(crate) async fn run(inner: &Inner, tables: &[TableName]) -> Result<Vec<Findi
     findings.push(slot_finding(&mut wire, inner).await?);
     findings.extend(checks::room(&mut wire, &inner.slot).await?);
     wire.close().await;
+    inner.warned.store(true, Ordering::Relaxed); // whoever looked has them
     Ok(findings)
 }
 
