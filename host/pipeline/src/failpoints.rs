@@ -19,3 +19,8 @@ pub(crate) fn before_ack() {
 pub(crate) fn snapshot_chunk() {
     fail::fail_point!("snapshot.chunk", |_| ());
 }
+
+/// Nobody works, and the lag is about to be looked at.
+pub(crate) fn at_rest() {
+    fail::fail_point!("pipeline.at-rest", |_| ());
+}

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 
 use crate::commands::Commands;
 use crate::ending::Ending;
+use crate::failpoints;
 use crate::handle::Parts;
 use crate::lag::LOOK_EVERY;
 use crate::retry::Backoff;
@@ -46,7 +47,16 @@ impl Worker {
         Self { parts, fingerprint, relations, status, commands, fresh: false, newest: None, resting: None, trouble: None }
     }
 
+    /// Works until it is told to stop. A defect outside of a session is told and survived, too: a worker that just ended
+    /// would be a silent stall.
     pub(crate) async fn run(mut self) {
+        while caught(self.work()).await.is_none() {
+            self.stopped_by(Event::Fail, &panicked());
+            sleep(LOOK_EVERY).await; // it may panic again at once
+        }
+    }
+
+    async fn work(&mut self) {
         let policy = self.parts.settings.retry;
         let mut backoff = Backoff::new(&policy);
         loop {
@@ -55,7 +65,7 @@ impl Worker {
                 State::Paused | State::Faulted | State::Rebuilding => self.rest(None).await,
                 _ => {
                     let before = self.progress();
-                    let ending = caught(session::run(&mut self)).await;
+                    let ending = caught(session::run(self)).await.unwrap_or_else(|| Ending::Failed(panicked()));
                     if self.progress() != before {
                         backoff = Backoff::new(&policy);
                     }
@@ -77,6 +87,7 @@ impl Worker {
             }
         });
         loop {
+            failpoints::at_rest();
             self.observe_at_rest();
             tokio::select! {
                 () = self.commands.arrived() => return,
@@ -209,14 +220,20 @@ impl Drop for Worker {
     }
 }
 
-/// A panic of a session as its ending: it is a defect, but the pipeline says so, and the operator can act on it.
-async fn caught(work: impl Future<Output = Ending>) -> Ending {
+/// The output of `work`, or `None` where it panicked. What the panic said goes to standard error; it may hold anything
+/// (Invariant 12).
+async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
-    let ending = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+    let outcome = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
         Ok(Poll::Pending) => Poll::Pending,
-        Ok(Poll::Ready(ending)) => Poll::Ready(Some(ending)),
+        Ok(Poll::Ready(output)) => Poll::Ready(Some(output)),
         Err(_) => Poll::Ready(None),
     });
-    // What the panic said goes to standard error; it may hold anything (Invariant 12).
-    ending.await.unwrap_or_else(|| Ending::Failed(Error::new(&code::INTERNAL, "run pipeline").because("its worker panicked")))
+    outcome.await
+}
+
+/// A defect, but the pipeline says so, and the operator can act on it.
+fn panicked() -> Error {
+    let error = Error::new(&code::INTERNAL, "run pipeline").because("its worker panicked");
+    error.fix("report it with the log; `tidegate pipeline resume` lets it go on from what is durable")
 }

@@ -1,11 +1,14 @@
 //! The daemon as a child, and its command line beside it.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use tidegate_testkit::process::{Child, Signal, bound_command};
+pub use tidegate_testkit::process::Signal;
+use tidegate_testkit::process::{Child, bound_command};
 use tidegate_testkit::wait::{self, PATIENCE};
 
 use crate::binary;
@@ -56,12 +59,20 @@ impl Daemon {
         }
     }
 
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn signal(&mut self, signal: Signal) {
+        self.child.as_mut().expect("the daemon runs").signal(signal);
+    }
+
     /// SIGTERM; the exit code, or `None` where it was ended by a signal.
     ///
     /// # Panics
     /// When it does not run, or does not end.
     pub fn terminate(&mut self) -> Option<i32> {
-        self.child.as_mut().expect("the daemon runs").signal(Signal::TERM);
+        self.signal(Signal::TERM);
         self.wait().code()
     }
 
@@ -110,14 +121,35 @@ impl Daemon {
         envelope(&output)["result"].take()
     }
 
+    /// What `status` says; `None` where the daemon does not answer (yet).
+    pub fn status(&self) -> Option<Value> {
+        let output = self.cli(&["status", "--json"]);
+        output.status.success().then(|| envelope(&output)["result"].take())
+    }
+
     /// What `status` says of a pipeline; `None` where the daemon does not answer (yet), or has no such pipeline.
     pub fn pipeline(&self, name: &str) -> Option<Value> {
-        let output = self.cli(&["status", "--json"]);
-        output.status.success().then(|| envelope(&output))?["result"]["pipelines"]
-            .as_array()?
-            .iter()
-            .find(|pipeline| pipeline["name"] == name)
-            .cloned()
+        self.status()?["pipelines"].as_array()?.iter().find(|pipeline| pipeline["name"] == name).cloned()
+    }
+
+    /// What `status` says of a source that is in this state.
+    pub fn source(&self, state: &str) -> Option<Value> {
+        self.status()?["sources"].as_array()?.iter().find(|source| source["state"] == state).cloned()
+    }
+
+    /// The socket in `data_dir`; `None` where the daemon has not made it (yet).
+    pub fn socket(&self) -> Option<PathBuf> {
+        let data = fs::read_dir(self.folder().join("data")).ok()?;
+        data.map(|entry| entry.expect("an entry").path()).find(|path| path.extension().is_some_and(|extension| extension == "sock"))
+    }
+
+    /// The answer to a GET on the socket, head and body; `None` where nobody answers (yet).
+    pub fn get(&self, path: &str) -> Option<String> {
+        let mut stream = UnixStream::connect(self.socket()?).ok()?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: tidegate\r\nConnection: close\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        Some(answer)
     }
 
     /// Waits until a pipeline is in this state, and gives its status.

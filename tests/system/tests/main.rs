@@ -5,6 +5,7 @@ mod bad_input;
 mod crash;
 mod examples;
 mod fan_out;
+mod fault;
 mod invariants;
 mod operate;
 mod outage;

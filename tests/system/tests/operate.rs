@@ -1,10 +1,7 @@
 //! What an operator does all day: look, pause, resume, stop, and be told when something is not allowed.
 
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
-
 use tidegate_system_tests::writers::Writers;
-use tidegate_system_tests::{Daemon, Kind, PIPELINE, Scene};
+use tidegate_system_tests::{Daemon, Kind, PIPELINE, Scene, Target};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pause_holds_over_a_restart_and_a_resume_loses_nothing() {
@@ -35,7 +32,7 @@ async fn a_reset_fills_the_destination_anew() {
     scene.daemon.start();
     scene.assert_equal().await;
     let tampered = "UPDATE documents SET document = '{}' WHERE key = '1'; DELETE FROM documents WHERE key = '2'";
-    let tidegate_system_tests::Target::Postgres(server, database) = &scene.target else { unreachable!("a PostgreSQL scene") };
+    let Target::Postgres(server, database) = &scene.target else { unreachable!("a PostgreSQL scene") };
     server.execute(database, &format!("SET search_path = tidegate; {tampered}")).await;
     scene.daemon.json(&["pipeline", "reset", PIPELINE, "--yes"]);
     scene.assert_equal().await;
@@ -61,18 +58,9 @@ async fn the_socket_answers_to_its_owner_alone() {
     let mut scene = Scene::plain(Kind::Sqlite, 10).await;
     scene.daemon.start();
     scene.arrives().await;
-    let data = scene.path().join("data");
-    let sockets = std::fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path());
-    let socket =
-        sockets.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "sock")).expect("a socket in data_dir");
+    let socket = scene.daemon.socket().expect("a socket in data_dir");
     assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
-    let ask = |path: &str| {
-        let mut stream = UnixStream::connect(&socket).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: tidegate\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    };
+    let ask = |path: &str| scene.daemon.get(path).expect("an answer");
     assert!(ask("/livez").starts_with("HTTP/1.1 200"));
     assert!(ask("/readyz").starts_with("HTTP/1.1 200"));
     let metrics = ask("/metrics");

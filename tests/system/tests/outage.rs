@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
 use tidegate_system_tests::config::Config;
 use tidegate_system_tests::daemon::for_ever_unless;
 use tidegate_system_tests::writers::Writers;
@@ -27,7 +26,7 @@ async fn a_killed_source_is_tried_until_it_is_back() {
     scene.daemon.start();
     scene.assert_equal().await;
     server.kill();
-    let source = for_ever_unless(&mut scene.daemon, "the outage is told", async |daemon| source(daemon, "waiting")).await;
+    let source = for_ever_unless(&mut scene.daemon, "the outage is told", async |daemon| daemon.source("waiting")).await;
     assert_eq!(source["error"]["code"], "TG0101", "{source}");
     server.start_again();
     scene.shop.execute("UPDATE shop.orders SET status = 'paid' WHERE id < 100").await;
@@ -76,7 +75,7 @@ async fn acknowledges_nothing_and_goes_on(mut scene: Scene, disk: SmallDisk) {
     scene.assert_equal().await;
     let writers = Writers::start(&scene.shop, scene.rows(), 2000, 9);
     disk.fill(&scene.daemon);
-    let source = for_ever_unless(&mut scene.daemon, "the full disk is told", async |daemon| source(daemon, "waiting")).await;
+    let source = for_ever_unless(&mut scene.daemon, "the full disk is told", async |daemon| daemon.source("waiting")).await;
     assert!(["TG0201", "TG0206"].contains(&source["error"]["code"].as_str().unwrap_or_default()), "{source}");
     // Invariant 1
     let ahead = format!(
@@ -89,12 +88,6 @@ async fn acknowledges_nothing_and_goes_on(mut scene: Scene, disk: SmallDisk) {
     writers.stop().await;
     scene.assert_equal().await;
     scene.daemon.kill();
-}
-
-fn source(daemon: &Daemon, state: &str) -> Option<Value> {
-    let output = daemon.cli(&["status", "--json"]);
-    let status: Value = serde_json::from_slice(&output.stdout).ok()?;
-    status["result"]["sources"].as_array()?.iter().find(|source| source["state"] == state).cloned()
 }
 
 /// A place that can be made to refuse every byte: a small file system where one may be mounted (by root, outside of most

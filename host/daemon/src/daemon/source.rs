@@ -1,8 +1,10 @@
 //! One source at work: its capture is started, watched and started again, and how it is doing is remembered.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tidegate_api::{Class, Code, Error, Result, SourceStatus, code};
 use tidegate_control::{Failure, status};
 use tidegate_relay::{CaptureEvent, Log};
@@ -59,7 +61,7 @@ enum Phase {
 impl Worker {
     /// A worker that does nothing yet. An error that makes the start of the daemon as a whole pointless goes to `fatal`.
     pub(crate) fn new(built: BuiltSource, log: Arc<Log>, fatal: mpsc::UnboundedSender<Error>) -> Arc<Self> {
-        let state = State { phase: Phase::Stopped, settled: false, polled: SourceStatus::default() };
+        let state = State { phase: Phase::Starting, settled: false, polled: SourceStatus::default() };
         Arc::new(Self { built, log, state: Mutex::new(state), task: tokio::sync::Mutex::new(None), fatal })
     }
 
@@ -75,7 +77,11 @@ impl Worker {
         }
         self.state().phase = Phase::Starting;
         let worker = Arc::clone(self);
-        *task = Some(tokio::spawn(async move { worker.work().await }));
+        *task = Some(tokio::spawn(async move {
+            // What a panic said goes to standard error; it may hold anything (Invariant 12).
+            let error = AssertUnwindSafe(worker.work()).catch_unwind().await.unwrap_or_else(|_| panicked());
+            worker.ended(error);
+        }));
     }
 
     /// Stops capturing. What was not durable yet comes again.
@@ -87,13 +93,18 @@ impl Worker {
         self.state().phase = Phase::Stopped;
     }
 
-    async fn work(&self) {
+    /// Captures for as long as it may, and gives the error after which it may not.
+    async fn work(&self) -> Error {
         let report = |event: CaptureEvent<'_>| self.heard(event);
         let capture = tidegate_relay::capture(&*self.built.source, &self.log, &self.built.tables, &report);
-        let error = tokio::select! {
+        tokio::select! {
             error = capture => error,
             never = self.poll() => match never {},
-        };
+        }
+    }
+
+    /// A capture that is over says so, however it ended: nobody else would notice.
+    fn ended(&self, error: Error) {
         let name = &self.built.name;
         tracing::error!(origin = %name, code = %error.code(), fix = error.advice(), "source {name} has stopped: {}", error.message());
         let mut state = self.state();
@@ -211,6 +222,13 @@ impl Worker {
             Err(_) => self.status(),
         }
     }
+}
+
+/// A defect, but the source says so, and the operator can act on it.
+fn panicked() -> Error {
+    Error::new(&code::INTERNAL, "capture")
+        .because("the capture panicked")
+        .fix("report it with the log; `tidegate pipeline resume` of a pipeline of this source starts the capture again")
 }
 
 fn described(built: &BuiltSource, state: &str, polled: &SourceStatus) -> status::Source {
