@@ -134,7 +134,7 @@ codes! {
     PROGRAM_INVALID 303 "program-invalid" Invalid "the program is not allowed" "correct the place that is named; `tidegate schema program` prints what is allowed"
     POISON 304 "poison" Runtime "the transform refused a change" "mend the row at the source or the program, then `tidegate pipeline reset`: the refused transaction itself stays as it was committed"
     MODULE_REFUSED 305 "module-refused" Invalid "the module is not a transform that may run here" "see the message"
-    MODULE_MISSING 306 "module-missing" Environment "a module that a pipeline is pinned to is not in the module store" "restore data_dir/modules, or `tidegate pipeline reset`"
+    MODULE_MISSING 306 "module-missing" Environment "a module that a pipeline is pinned to is not in the module store" "restore data_dir/modules, then `tidegate pipeline resume`; or `tidegate pipeline reset`: it moves to this release's module"
     MODULE_COMPILE 307 "module-compile" Environment "the module cannot be compiled within its bounds" "see the message"
     SANDBOX_FAILED 308 "sandbox-failed" Runtime "the sandbox cannot run the transform" "report it with the log; nothing was acknowledged"
     STAGE_UNSUPPORTED 309 "stage-unsupported" Invalid "this release has no such transform stage" "this release runs program stages"

@@ -45,7 +45,7 @@ pub struct Pipeline {
     pub transactions: u64,
     /// Attempts that had to be made again since the daemon started.
     pub retries: u64,
-    /// The fingerprint of what makes its documents.
+    /// The fingerprint of what makes its documents; empty before it could begin.
     pub fingerprint: String,
     /// The pinned module of its transform; null where documents pass unchanged.
     pub module: Option<String>,

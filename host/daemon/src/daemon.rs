@@ -6,6 +6,7 @@ mod host;
 mod logging;
 mod pipelines;
 mod preflight;
+mod recipe;
 mod signals;
 mod source;
 mod startup;

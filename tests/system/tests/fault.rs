@@ -1,6 +1,8 @@
 //! A defect and a loss stay where they are: they are told by name, the others go on, and the operator has a way out.
 
-use tidegate_system_tests::config::Config;
+use std::fs;
+
+use tidegate_system_tests::config::{Config, write_program};
 use tidegate_system_tests::daemon::for_ever_unless;
 use tidegate_system_tests::{Kind, PIPELINE, Scene, Shop, Target};
 
@@ -44,6 +46,48 @@ async fn a_pipeline_that_panics_at_rest_says_so_and_can_still_be_resumed() {
     for_ever_unless(&mut scene.daemon, "the defect is told", told).await;
     scene.daemon.json(&["pipeline", "resume", PIPELINE]);
     scene.assert_equal().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pipeline_whose_module_is_damaged_faults_alone_and_both_ways_out_work() {
+    let mut scene = Scene::plain(Kind::Sqlite, 100).await;
+    let program = write_program(&scene.path().join("pinned.json"), "pinned", &serde_json::json!([{"op": "remove", "path": "note"}]));
+    let pinned = Target::Sqlite(scene.path().join("pinned.db"));
+    let config = Config::new(scene.path()).source(&scene.shop).pipeline(PIPELINE, &Shop::TABLES, None, &scene.target).pipeline(
+        "pinned",
+        &["shop.orders", "shop.marker"],
+        Some(&program),
+        &pinned,
+    );
+    scene.configure(&config);
+    scene.daemon.start();
+    scene.assert_equal().await;
+    let module = scene.daemon.reaches("pinned", "running").await["module"].as_str().unwrap().to_owned();
+    let file = scene.path().join("data/modules").join(&module);
+    let whole = fs::read(&file).unwrap();
+    for restored in [true, false] {
+        assert_eq!(scene.daemon.terminate(), Some(0));
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+        scene.daemon.start();
+        let status = scene.daemon.reaches("pinned", "faulted").await;
+        assert_eq!((&status["error"]["code"], &status["module"]), (&"TG0306".into(), &module.as_str().into()), "{status}");
+        assert!(status["position"].is_string(), "{status}");
+        scene.assert_equal().await;
+        assert!(!scene.daemon.cli(&["pipeline", "resume", "pinned"]).status.success(), "nothing was mended");
+        assert_eq!(scene.daemon.pipeline("pinned").unwrap()["state"], "faulted");
+        let way_out = if restored { "resume" } else { "reset" };
+        if restored {
+            fs::remove_file(&file).unwrap();
+            fs::write(&file, &whole).unwrap();
+        }
+        scene.daemon.json(&["pipeline", way_out, "pinned"]);
+        let key = scene.shop.mark().await;
+        let there = async |_: &tidegate_system_tests::Daemon| pinned.has("pinned", "shop.marker", &key).await.then_some(());
+        for_ever_unless(&mut scene.daemon, way_out, there).await;
+    }
+    let expected = scene.shop.transformed(&program, scene.path()).await;
+    assert_eq!(pinned.documents("pinned").await["shop.orders"], expected["shop.orders"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

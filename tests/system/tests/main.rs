@@ -11,3 +11,4 @@ mod operate;
 mod outage;
 mod poison;
 mod rooms;
+mod start;

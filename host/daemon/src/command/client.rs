@@ -16,7 +16,11 @@ use crate::suggest;
 pub(crate) fn status(daemon: &Daemon) -> Result<Answer> {
     let envelope = client::request(&client::data_dir(daemon)?, Method::GET, "/v1/status")?;
     let status: Status = decode(&envelope)?;
-    let mut text = pipeline_table(&status.pipelines);
+    let mut text = String::new();
+    if !status.started {
+        text.push_str("the daemon is starting: it looks at sources and destinations\n\n");
+    }
+    text.push_str(&pipeline_table(&status.pipelines));
     text.push('\n');
     text.push_str(&source_table(&status.sources));
     text.push_str(&notes(&status));

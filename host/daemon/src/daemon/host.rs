@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_api::{BoxFuture, Error, Result, code};
 use tidegate_control::{Act, Host, status};
 
-use super::pipelines::{self, Running};
+use super::pipelines::Running;
 use super::source::Worker;
 
 /// Everything that runs.
@@ -21,15 +21,33 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
+    /// The turn to act. Before everything has begun there is nothing to act on.
+    async fn turn(&self) -> Result<tokio::sync::MutexGuard<'_, ()>> {
+        let turn = self.acting.lock().await;
+        if self.started.load(Ordering::Relaxed) {
+            return Ok(turn);
+        }
+        let error = Error::new(&code::STATE_REFUSED, "act").because("the daemon is starting: it looks at sources and destinations");
+        Err(error.fix("try again when `tidegate status` no longer says that it is starting"))
+    }
+
     async fn do_act(&self, name: &str, act: Act) -> Result<()> {
-        let pipeline = pipelines::find(&self.pipelines, name)?;
-        let _one_at_a_time = self.acting.lock().await;
+        let no_such = || Error::new(&code::NO_SUCH_PIPELINE, "find pipeline").with("pipeline", name);
+        let pipeline = self.pipelines.get(name).ok_or_else(no_such)?;
+        let _one_at_a_time = self.turn().await?;
         tracing::info!(pipeline = name, "operator: {act} {name}");
         match act {
             Act::Pause => pipeline.pause().await,
             Act::Resume => pipeline.resume().await,
             Act::Reset => pipeline.reset().await,
         }
+    }
+
+    async fn do_drop_slot(&self, source: &str) -> Result<()> {
+        let worker = self.sources.get(source).ok_or_else(|| Error::new(&code::NO_SUCH_SOURCE, "find source").with("source", source))?;
+        let _one_at_a_time = self.turn().await?;
+        tracing::info!(origin = source, "operator: drop the slot of {source}");
+        worker.remove().await
     }
 }
 
@@ -53,11 +71,6 @@ impl Host for Daemon {
     }
 
     fn drop_slot<'a>(&'a self, source: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let worker = self.sources.get(source).ok_or_else(|| Error::new(&code::NO_SUCH_SOURCE, "find source").with("source", source))?;
-            let _one_at_a_time = self.acting.lock().await;
-            tracing::info!(origin = source, "operator: drop the slot of {source}");
-            worker.remove().await
-        })
+        Box::pin(self.do_drop_slot(source))
     }
 }

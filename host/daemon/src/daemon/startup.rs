@@ -14,8 +14,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::data_dir::DataDir;
 use super::host::Daemon;
-use super::pipelines::{self, Running};
+use super::pipelines::Running;
 use super::preflight::{self, Found};
+use super::recipe;
 use super::signals::{Ending, Signals};
 use super::source::Worker;
 use crate::config::{Config, Relay as RelaySettings, Settings};
@@ -33,21 +34,25 @@ pub(crate) async fn run(config: Config) -> Result<ExitCode> {
     let settings = &config.settings;
     let data_dir = DataDir::lock(&settings.data_dir)?;
     let (fatal, mut fatals) = mpsc::unbounded_channel();
+    let made = make(settings, &data_dir, fatal)?;
+    // Whoever asks is answered from here on, however long a server keeps the start waiting.
     let (stop_serving, stopped_serving) = oneshot::channel();
-    let started = tokio::select! {
-        started = start(settings, &data_dir, fatal, stopped_serving) => started?,
+    let serving = serve(&made, &data_dir, stopped_serving)?;
+    let daemon = &made.daemon;
+    tokio::select! {
+        started = start(settings, daemon, &made.destinations) => started?,
         ending = signals.next() => {
             tracing::info!("{ending:?} during the start: nothing was begun");
             return Ok(ExitCode::SUCCESS);
         }
-    };
-    tracing::info!(data_dir = %data_dir.path().display(), pipelines = started.daemon.pipelines.len(), "running");
+    }
+    tracing::info!(data_dir = %data_dir.path().display(), pipelines = daemon.pipelines.len(), "running");
     let (outcome, ending) = tokio::select! {
         ending = signals.next() => (Ok(()), ending),
         Some(error) = fatals.recv() => (Err(error), Ending::Terminate),
     };
     let cut_short = tokio::select! {
-        () = stop(&started.daemon) => false,
+        () = stop(daemon) => false,
         () = tokio::time::sleep(MAX_STOP) => true,
         _ = signals.next() => true,
     };
@@ -57,65 +62,71 @@ pub(crate) async fn run(config: Config) -> Result<ExitCode> {
         tracing::warn!("cut short: what was in work comes again at the next start");
         return Ok(ExitCode::from(ending.exit_code()));
     }
-    let _ = tokio::time::timeout(Duration::from_secs(1), started.serving).await;
+    let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }
 
-struct Started {
+/// Everything that there is, before anything is begun.
+struct Made {
     daemon: Arc<Daemon>,
-    serving: tokio::task::JoinHandle<()>,
+    destinations: Destinations,
+    store: Arc<Store>,
 }
 
-async fn start(
-    settings: &Settings,
-    data_dir: &DataDir,
-    fatal: mpsc::UnboundedSender<Error>,
-    stopped_serving: oneshot::Receiver<()>,
-) -> Result<Started> {
-    let programs = pipelines::programs(settings)?;
+fn make(settings: &Settings, data_dir: &DataDir, fatal: mpsc::UnboundedSender<Error>) -> Result<Made> {
+    let programs = recipe::programs(settings)?;
     let sources = Sources::build(settings)?;
     let destinations = Destinations::build(settings)?;
     let store = Arc::new(Store::open(data_dir.path())?);
     let relay = open_relay(settings, data_dir)?;
     let sandbox = open_sandbox(data_dir)?;
-
     let mut workers = BTreeMap::new();
     for built in sources.into_all() {
         let log = relay.log(&built.name)?;
         workers.insert(built.name.clone(), Worker::new(built, log, fatal.clone()));
     }
-    let mut made = Vec::new();
-    for recipe in pipelines::recipes(settings, &workers, &destinations, programs, &sandbox, &store, data_dir.path()) {
-        let pinned = recipe.pinned().await?;
-        made.push((recipe, pinned));
-    }
-    judge(preflight::look(settings, workers.values().map(|worker| &worker.built), &destinations).await)?;
-    let mut running = BTreeMap::new();
-    for (recipe, pinned) in made {
-        running.insert(recipe.name().to_owned(), Running::start(recipe, pinned)?);
-    }
-    for worker in workers.values() {
-        worker.start().await;
-    }
-    let daemon = Arc::new(Daemon {
+    let recipes = recipe::recipes(settings, &workers, &destinations, programs, &sandbox, &store, data_dir.path());
+    let pipelines: BTreeMap<_, _> = recipes.into_iter().map(|recipe| (recipe.name().to_owned(), Running::new(recipe))).collect();
+    let daemon = Daemon {
         sources: workers,
-        pipelines: running,
-        started: AtomicBool::new(true),
+        pipelines,
+        started: AtomicBool::new(false),
         stopping: AtomicBool::new(false),
         acting: tokio::sync::Mutex::new(()),
-    });
-    let router = tidegate_control::router(Arc::clone(&daemon) as Arc<dyn tidegate_control::Host>, store)?;
+    };
+    Ok(Made { daemon: Arc::new(daemon), destinations, store })
+}
+
+fn serve(made: &Made, data_dir: &DataDir, stopped: oneshot::Receiver<()>) -> Result<tokio::task::JoinHandle<()>> {
+    let host = Arc::clone(&made.daemon) as Arc<dyn tidegate_control::Host>;
+    let router = tidegate_control::router(host, Arc::clone(&made.store))?;
     let listener = tidegate_control::bind(data_dir.path())?;
-    let serving = tokio::spawn(async move {
+    Ok(tokio::spawn(async move {
         let stop = async {
-            let _ = stopped_serving.await;
+            let _ = stopped.await;
         };
         if let Err(error) = tidegate_control::serve(listener, router, stop).await {
             tracing::error!(code = %error.code(), "the control socket has failed: {}", error.message());
         }
-    });
-    Ok(Started { daemon, serving })
+    }))
+}
+
+/// Looks at everything, then lets pipelines and sources begin.
+async fn start(settings: &Settings, daemon: &Daemon, destinations: &Destinations) -> Result<()> {
+    let mut prepared = Vec::new();
+    for pipeline in daemon.pipelines.values() {
+        prepared.push((pipeline, pipeline.prepare().await?));
+    }
+    judge(preflight::look(settings, daemon.sources.values().map(|worker| &worker.built), destinations).await)?;
+    for (pipeline, prepared) in prepared {
+        pipeline.start(prepared)?;
+    }
+    for worker in daemon.sources.values() {
+        worker.start().await;
+    }
+    daemon.started.store(true, Ordering::Relaxed);
+    Ok(())
 }
 
 /// Says what was found, and refuses to start over what will not pass by itself.
