@@ -148,6 +148,8 @@ codes! {
     SPOOL_FAILED 406 "spool-failed" Runtime "a large batch cannot be spooled to disk" "free disk space in the data_dir, then `tidegate pipeline resume`"
     DESTINATION_BEHIND 407 "destination-behind" Runtime "the destination's checkpoint is behind what the relay still holds" "the destination was restored: `tidegate pipeline reset`"
     DESTINATION_AHEAD 408 "destination-ahead" Runtime "the destination's checkpoint is ahead of everything that the relay has seen" "the relay or the source was restored: `tidegate pipeline reset`"
+    PIPELINE_CONFIGURED 409 "pipeline-configured" Invalid "the pipeline is configured: what is held for it is needed" "take it out of the configuration and start the daemon again, then `tidegate pipeline remove`"
+    PIPELINE_REMOVED 410 "pipeline-removed" Runtime "the relay holds transactions for a pipeline that is not configured any more" "`tidegate pipeline remove` lets them go; where it is configured again, it goes on"
 
     DESTINATION_UNREACHABLE 501 "destination-unreachable" Environment "the destination cannot be reached" "check that the server runs; the daemon keeps trying"
     DESTINATION_AUTHENTICATION 502 "destination-authentication" Environment "the destination refused the login" "correct user, password or database in the destination's url"

@@ -45,6 +45,12 @@ pub trait Host: Send + Sync + 'static {
     /// Nothing was changed, or the error says what was.
     fn act<'a>(&'a self, pipeline: &'a str, act: Act) -> BoxFuture<'a, Result<()>>;
 
+    /// Lets go of what is held for a pipeline that is not configured any more. The audit row is there already.
+    ///
+    /// # Errors
+    /// When it is configured, or unknown.
+    fn remove<'a>(&'a self, pipeline: &'a str) -> BoxFuture<'a, Result<()>>;
+
     /// What each source holds at its server, asked now.
     fn slots(&self) -> BoxFuture<'_, Vec<Source>>;
 

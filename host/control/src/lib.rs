@@ -7,9 +7,10 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /v1/status` | pipelines and sources |
+//! | `GET /v1/status` | pipelines, sources, and what is left of removed pipelines |
 //! | `GET /v1/pipelines` | pipelines |
 //! | `POST /v1/pipelines/{name}/pause`, `…/resume`, `…/reset` | the pipeline behind the act |
+//! | `DELETE /v1/pipelines/{name}` | lets go of what is held for a pipeline that is not configured any more |
 //! | `GET /v1/slots` | what each source holds at its server |
 //! | `DELETE /v1/slots/{source}` | removes it |
 //! | `GET /livez`, `/readyz`, `/startupz` | 200 or 503, with reasons |

@@ -31,6 +31,7 @@ pub fn router(host: Arc<dyn Host>, store: Arc<Store>) -> Result<Router> {
     Ok(Router::new()
         .route("/v1/status", get(status))
         .route("/v1/pipelines", get(pipelines))
+        .route("/v1/pipelines/{name}", delete(remove))
         .route("/v1/pipelines/{name}/{act}", post(act))
         .route("/v1/slots", get(slots))
         .route("/v1/slots/{source}", delete(drop_slot))
@@ -73,6 +74,21 @@ async fn act(
         Ok((format!("{name} is {}", pipeline.state), pipeline))
     });
     answer(&format!("pipeline {word}"), finished(done.await))
+}
+
+async fn remove(State(control): State<Arc<Control>>, ConnectInfo(peer): ConnectInfo<Peer>, Path(name): Path<String>) -> Response {
+    let done = tokio::spawn(async move {
+        let status = control.host.status();
+        if !status.removed.iter().any(|removed| removed.name == name) {
+            find(&status, &name)?;
+        }
+        let audit = control.store.audit(&peer.to_string(), "pipeline remove", &name)?;
+        let outcome = control.host.remove(&name).await;
+        audit.finish(&outcome);
+        outcome?;
+        Ok((format!("nothing is held for {name} any more"), Value::Null))
+    });
+    answer("pipeline remove", finished(done.await))
 }
 
 async fn slots(State(control): State<Arc<Control>>) -> Response {

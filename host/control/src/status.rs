@@ -17,6 +17,9 @@ pub struct Status {
     pub pipelines: Vec<Pipeline>,
     /// The sources, by name.
     pub sources: Vec<Source>,
+    /// Pipelines that are not configured any more, and that the relay still holds transactions for.
+    #[serde(default)]
+    pub removed: Vec<Removed>,
 }
 
 /// A pipeline.
@@ -53,6 +56,19 @@ pub struct Pipeline {
     pub error: Option<Failure>,
     /// The refused change that it is paused in front of.
     pub poison: Option<PoisonReport>,
+}
+
+/// What is left of a pipeline that is not configured any more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Removed {
+    /// Its name.
+    pub name: String,
+    /// The source that it read.
+    pub source: String,
+    /// What the relay holds behind this position is held for it.
+    pub position: String,
+    /// How much that is; null where the source is not configured any more, either.
+    pub relay_bytes: Option<u64>,
 }
 
 /// Everything that helps to find a refused row, and nothing of what it holds.

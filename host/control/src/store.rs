@@ -149,6 +149,14 @@ impl Store {
         let statement = "INSERT INTO pipeline (name, module) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET module = ?2";
         self.connection().execute(statement, params![pipeline, sha256]).map_err(unwritable).map(|_| ())
     }
+
+    /// Forgets what is remembered of this pipeline; the audit log stays.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn forget(&self, pipeline: &str) -> Result<()> {
+        self.connection().execute("DELETE FROM pipeline WHERE name = ?1", [pipeline]).map_err(unwritable).map(|_| ())
+    }
 }
 
 impl Audit<'_> {

@@ -8,7 +8,7 @@ use hyper::body::Bytes;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tidegate_api::{BoxFuture, Error, Result, code};
-use tidegate_control::status::{Pipeline, Source, Status};
+use tidegate_control::status::{Pipeline, Removed, Source, Status};
 use tidegate_control::{Act, Envelope, Host, Store};
 
 /// A daemon with one pipeline, which notes what the audit log held when it was asked to act.
@@ -30,7 +30,8 @@ impl Host for Noting {
         let state = (*self.state.lock().unwrap()).to_owned();
         let pipeline = Pipeline { name: "all".to_owned(), state, rows: 7, lag_seconds: 0.5, ..Pipeline::default() };
         let source = Source { name: "shop".to_owned(), state: "capturing".to_owned(), retained_bytes: Some(42), ..Source::default() };
-        Status { started: true, pipelines: vec![pipeline], sources: vec![source], ..Status::default() }
+        let removed = Removed { name: "old".to_owned(), source: "shop".to_owned(), ..Removed::default() };
+        Status { started: true, pipelines: vec![pipeline], sources: vec![source], removed: vec![removed], ..Status::default() }
     }
 
     fn act<'a>(&'a self, _pipeline: &'a str, act: Act) -> BoxFuture<'a, Result<()>> {
@@ -43,6 +44,11 @@ impl Host for Noting {
             }
             Ok(())
         })
+    }
+
+    fn remove<'a>(&'a self, _pipeline: &'a str) -> BoxFuture<'a, Result<()>> {
+        self.audited.lock().unwrap().push(audit(&self.store));
+        Box::pin(async { Ok(()) })
     }
 
     fn slots(&self) -> BoxFuture<'_, Vec<Source>> {
@@ -103,6 +109,10 @@ async fn an_act_is_in_the_audit_log_before_it_happens_and_its_outcome_behind_it(
     assert_eq!((status, envelope.error.unwrap().code.as_str()), (StatusCode::CONFLICT, "TG0405"));
     let (status, _) = scene.envelope(Method::DELETE, "/v1/slots/shop").await;
     assert_eq!(status, StatusCode::OK);
+    let (status, _) = scene.envelope(Method::DELETE, "/v1/pipelines/old").await;
+    assert_eq!(status, StatusCode::OK);
+    let (status, envelope) = scene.envelope(Method::DELETE, "/v1/pipelines/nobody").await;
+    assert_eq!((status, envelope.error.unwrap().code.as_str()), (StatusCode::NOT_FOUND, "TG0015"));
 
     let lines = [
         me("pipeline pause all begun"),
@@ -111,8 +121,10 @@ async fn an_act_is_in_the_audit_log_before_it_happens_and_its_outcome_behind_it(
         me("pipeline reset all failed"),
         me("slots drop shop begun"),
         me("slots drop shop done"),
+        me("pipeline remove old begun"),
+        me("pipeline remove old done"),
     ];
-    assert_eq!(*scene.host.audited.lock().unwrap(), [lines[..1].to_vec(), lines[..3].to_vec(), lines[..5].to_vec()]);
+    assert_eq!(*scene.host.audited.lock().unwrap(), [1, 3, 5, 7].map(|begun| lines[..begun].to_vec()));
     assert_eq!(audit(scene.folder.path()), lines);
 }
 
@@ -207,4 +219,6 @@ fn what_an_operator_decided_is_remembered() {
     assert!(store.paused("all").unwrap());
     assert_eq!(store.module("all").unwrap().as_deref(), Some("abc"));
     assert_eq!(store.module("other").unwrap(), None);
+    store.forget("all").unwrap();
+    assert_eq!((store.paused("all").unwrap(), store.module("all").unwrap()), (false, None));
 }

@@ -113,6 +113,14 @@ enum PipelineCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// Let go of what the relay holds for a pipeline that is not configured any more
+    Remove {
+        #[command(flatten)]
+        named: Named,
+        /// Do not ask (it is asked only on a terminal)
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 #[derive(Args)]
@@ -255,6 +263,9 @@ pub(crate) fn main() -> ExitCode {
             }
             PipelineCommand::Reset { named, yes } => {
                 output::finish(command::client::reset(&named, yes), "pipeline reset", named.format.format())
+            }
+            PipelineCommand::Remove { named, yes } => {
+                output::finish(command::client::remove(&named, yes), "pipeline remove", named.format.format())
             }
         },
         Command::Slots { command } => match command {

@@ -7,6 +7,7 @@ mod logging;
 mod pipelines;
 mod preflight;
 mod recipe;
+mod removed;
 mod signals;
 mod source;
 mod startup;

@@ -153,16 +153,27 @@ impl Metadata {
     }
 
     pub(crate) fn groups(&self, source: &str) -> Result<Vec<StoredGroup>> {
-        let read = || -> rusqlite::Result<Vec<StoredGroup>> {
+        let groups = self.read_groups("select source, name, checkpoint, generation, fence from groups where source = ?1", [source])?;
+        Ok(groups.into_iter().map(|(_, group)| group).collect())
+    }
+
+    /// The groups of every source, with its name, in order.
+    pub(crate) fn all_groups(&self) -> Result<Vec<(String, StoredGroup)>> {
+        self.read_groups("select source, name, checkpoint, generation, fence from groups order by source, name", [])
+    }
+
+    fn read_groups(&self, query: &str, values: impl rusqlite::Params) -> Result<Vec<(String, StoredGroup)>> {
+        let read = || -> rusqlite::Result<Vec<(String, StoredGroup)>> {
             let connection = self.connection();
-            let mut statement = connection.prepare("select name, checkpoint, generation, fence from groups where source = ?1")?;
-            let rows = statement.query_map([source], |row| {
-                Ok(StoredGroup {
-                    name: row.get(0)?,
-                    checkpoint: CommitPosition::new(row.get::<_, i64>(1)?.cast_unsigned()),
-                    generation: row.get::<_, i64>(2)?.cast_unsigned(),
-                    fence: row.get::<_, i64>(3)?.cast_unsigned(),
-                })
+            let mut statement = connection.prepare(query)?;
+            let rows = statement.query_map(values, |row| {
+                let group = StoredGroup {
+                    name: row.get(1)?,
+                    checkpoint: CommitPosition::new(row.get::<_, i64>(2)?.cast_unsigned()),
+                    generation: row.get::<_, i64>(3)?.cast_unsigned(),
+                    fence: row.get::<_, i64>(4)?.cast_unsigned(),
+                };
+                Ok((row.get(0)?, group))
             })?;
             rows.collect()
         };

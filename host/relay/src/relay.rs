@@ -8,8 +8,9 @@ use tidegate_api::{Error, Result, code};
 
 use crate::disk::Disk;
 use crate::error::write_failed;
+use crate::groups::GroupStatus;
 use crate::log::Log;
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, StoredGroup};
 use crate::options::Options;
 
 /// A relay: one folder, one process. Logs stay open until it and everything that was lent of them is dropped.
@@ -51,6 +52,17 @@ impl Relay {
         let log = Arc::new(Log::open(Arc::clone(&self.metadata), source, folder, Arc::clone(&self.disk), self.options.clone())?);
         logs.insert(source.to_owned(), Arc::clone(&log));
         Ok(log)
+    }
+
+    /// Every group that is remembered, with its source's name, as it was when it was last written: also of sources whose log
+    /// nobody has opened.
+    ///
+    /// # Errors
+    /// The metadata cannot be read.
+    pub fn groups(&self) -> Result<Vec<(String, GroupStatus)>> {
+        let groups = self.metadata.all_groups()?.into_iter();
+        let status = |group: StoredGroup| GroupStatus { name: group.name, checkpoint: group.checkpoint, fence: group.fence };
+        Ok(groups.map(|(source, group)| (source, status(group))).collect())
     }
 }
 

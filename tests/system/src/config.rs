@@ -11,12 +11,14 @@ use crate::{Shop, Target};
 #[derive(Clone, Debug)]
 pub struct Config {
     value: Value,
+    source: &'static str,
 }
 
 impl Config {
     /// One daemon with its data below `folder`.
     pub fn new(folder: &Path) -> Self {
-        Self { value: json!({"version": 1, "data_dir": folder.join("data"), "sources": {}, "relay": {"kind": "files"}, "pipelines": {}}) }
+        let value = json!({"version": 1, "data_dir": folder.join("data"), "sources": {}, "relay": {"kind": "files"}, "pipelines": {}});
+        Self { value, source: "shop" }
     }
 
     /// Adds the shop as source `shop`.
@@ -32,12 +34,20 @@ impl Config {
         self
     }
 
-    /// Adds a pipeline from source `shop`, without a transform or with one program.
+    /// Adds a file as source `file`, which the pipelines behind it read.
+    #[must_use]
+    pub fn file_source(mut self, path: &Path) -> Self {
+        self.value["sources"]["file"] = json!({"kind": "file", "path": path});
+        self.source = "file";
+        self
+    }
+
+    /// Adds a pipeline, without a transform or with one program.
     #[must_use]
     pub fn pipeline(mut self, name: &str, tables: &[&str], program: Option<&Path>, target: &Target) -> Self {
         let stages: Vec<Value> = program.iter().map(|path| json!({"program": path})).collect();
         self.value["pipelines"][name] = json!({
-            "source": "shop",
+            "source": self.source,
             "tables": tables,
             "transform": stages,
             "destination": target.config(),

@@ -6,7 +6,7 @@ use hyper::Method;
 use serde::de::DeserializeOwned;
 use tidegate_api::{Error, Result, code};
 use tidegate_control::Envelope;
-use tidegate_control::status::{Pipeline, Source, Status};
+use tidegate_control::status::{Pipeline, Removed, Source, Status};
 
 use crate::cli::{Daemon, Named};
 use crate::client;
@@ -35,26 +35,37 @@ pub(crate) fn pipelines(daemon: &Daemon) -> Result<Answer> {
 
 /// Pause or resume.
 pub(crate) fn act(named: &Named, act: &str) -> Result<Answer> {
-    let data_dir = client::data_dir(&named.daemon)?;
-    if !named.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-') {
-        return Err(Error::new(&code::NO_SUCH_PIPELINE, "find pipeline").with("pipeline", &named.name));
-    }
-    let envelope = client::request(&data_dir, Method::POST, &format!("/v1/pipelines/{}/{act}", named.name))?;
-    if envelope.error.as_ref().and_then(tidegate_control::Failure::known_code) == Some(&code::NO_SUCH_PIPELINE) {
-        let known: Vec<Pipeline> = decode(&client::request(&data_dir, Method::GET, "/v1/pipelines")?)?;
-        let error = Error::new(&code::NO_SUCH_PIPELINE, "find pipeline").with("pipeline", &named.name);
-        return Err(match suggest::nearest(&named.name, known.iter().map(|pipeline| pipeline.name.as_str())) {
-            Some(near) => error.fix(format!("did you mean `{near}`? `tidegate pipeline list` shows the names")),
-            None => error,
-        });
-    }
-    let text = if envelope.ok { envelope.summary.clone() + "\n" } else { String::new() };
-    Ok(Answer { envelope, text, exit: None })
+    ask(named, Method::POST, &format!("/{act}"))
 }
 
 pub(crate) fn reset(named: &Named, yes: bool) -> Result<Answer> {
     confirm(yes, &named.name, "this empties the pipeline's documents at the destination and fills them anew from a snapshot")?;
     act(named, "reset")
+}
+
+pub(crate) fn remove(named: &Named, yes: bool) -> Result<Answer> {
+    confirm(yes, &named.name, "this lets go of what the relay holds for the pipeline; its documents at the destination stay")?;
+    ask(named, Method::DELETE, "")
+}
+
+fn ask(named: &Named, method: Method, act: &str) -> Result<Answer> {
+    let data_dir = client::data_dir(&named.daemon)?;
+    let no_such = || Error::new(&code::NO_SUCH_PIPELINE, "find pipeline").with("pipeline", &named.name);
+    if !named.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-') {
+        return Err(no_such());
+    }
+    let envelope = client::request(&data_dir, method, &format!("/v1/pipelines/{}{act}", named.name))?;
+    if envelope.error.as_ref().and_then(tidegate_control::Failure::known_code) == Some(&code::NO_SUCH_PIPELINE) {
+        let status: Status = decode(&client::request(&data_dir, Method::GET, "/v1/status")?)?;
+        let pipelines = status.pipelines.iter().map(|pipeline| pipeline.name.as_str());
+        let known = pipelines.chain(status.removed.iter().map(|removed| removed.name.as_str()));
+        return Err(match suggest::nearest(&named.name, known) {
+            Some(near) => no_such().fix(format!("did you mean `{near}`? `tidegate status` shows the names")),
+            None => no_such(),
+        });
+    }
+    let text = if envelope.ok { envelope.summary.clone() + "\n" } else { String::new() };
+    Ok(Answer { envelope, text, exit: None })
 }
 
 /// On a terminal the name must be typed; elsewhere nobody is there to ask.
@@ -118,6 +129,10 @@ fn notes(status: &Status) -> String {
     let sources = status.sources.iter().filter_map(|source| Some((&source.name, source.error.as_ref()?)));
     for (name, error) in pipelines.chain(sources) {
         out.push_str(&format!("\n{name}: {} {}\n  fix: {}\n", error.code, error.message, error.fix));
+    }
+    for Removed { name, source, position, relay_bytes } in &status.removed {
+        let (code, bytes) = (&code::PIPELINE_REMOVED, relay_bytes.map_or_else(String::new, |bytes| format!(", {bytes} B")));
+        out.push_str(&format!("\n{name}: {code} {} (source {source}, from {position}{bytes})\n  fix: {}\n", code.summary, code.fix));
     }
     for pipeline in &status.pipelines {
         if let Some(poison) = &pipeline.poison {

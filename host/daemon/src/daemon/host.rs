@@ -8,12 +8,14 @@ use tidegate_api::{BoxFuture, Error, Result, code};
 use tidegate_control::{Act, Host, status};
 
 use super::pipelines::Running;
+use super::removed::Removed;
 use super::source::Worker;
 
 /// Everything that runs.
 pub(crate) struct Daemon {
     pub(crate) sources: BTreeMap<String, Arc<Worker>>,
     pub(crate) pipelines: BTreeMap<String, Running>,
+    pub(crate) removed: Removed,
     pub(crate) started: AtomicBool,
     pub(crate) stopping: AtomicBool,
     /// Acts come one after the other.
@@ -43,6 +45,12 @@ impl Daemon {
         }
     }
 
+    async fn do_remove(&self, name: &str) -> Result<()> {
+        let _one_at_a_time = self.turn().await?;
+        tracing::info!(pipeline = name, "operator: remove {name}");
+        self.removed.release(name, &self.pipelines)
+    }
+
     async fn do_drop_slot(&self, source: &str) -> Result<()> {
         let worker = self.sources.get(source).ok_or_else(|| Error::new(&code::NO_SUCH_SOURCE, "find source").with("source", source))?;
         let _one_at_a_time = self.turn().await?;
@@ -59,11 +67,16 @@ impl Host for Daemon {
             stopping: self.stopping.load(Ordering::Relaxed),
             pipelines: self.pipelines.values().map(Running::status).collect(),
             sources: self.sources.values().map(|worker| worker.status()).collect(),
+            removed: self.removed.status(),
         }
     }
 
     fn act<'a>(&'a self, pipeline: &'a str, act: Act) -> BoxFuture<'a, Result<()>> {
         Box::pin(self.do_act(pipeline, act))
+    }
+
+    fn remove<'a>(&'a self, pipeline: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.do_remove(pipeline))
     }
 
     fn slots(&self) -> BoxFuture<'_, Vec<status::Source>> {

@@ -17,6 +17,7 @@ use super::host::Daemon;
 use super::pipelines::Running;
 use super::preflight::{self, Found};
 use super::recipe;
+use super::removed::Removed;
 use super::signals::{Ending, Signals};
 use super::source::Worker;
 use crate::config::{Config, Relay as RelaySettings, Settings};
@@ -88,9 +89,11 @@ fn make(settings: &Settings, data_dir: &DataDir, fatal: mpsc::UnboundedSender<Er
     }
     let recipes = recipe::recipes(settings, &workers, &destinations, programs, &sandbox, &store, data_dir.path());
     let pipelines: BTreeMap<_, _> = recipes.into_iter().map(|recipe| (recipe.name().to_owned(), Running::new(recipe))).collect();
+    let removed = Removed::find(relay, Arc::clone(&store), &pipelines)?;
     let daemon = Daemon {
         sources: workers,
         pipelines,
+        removed,
         started: AtomicBool::new(false),
         stopping: AtomicBool::new(false),
         acting: tokio::sync::Mutex::new(()),
