@@ -37,6 +37,10 @@ CREATE EVENT TRIGGER audit_attach ON ddl_command_end EXECUTE FUNCTION audit.atta
 
 const SQLITE: &str = "
 CREATE TABLE audit_log (no INTEGER PRIMARY KEY, txid TEXT, op TEXT, collection TEXT, key TEXT, version INTEGER, tx_no INTEGER);
+CREATE INDEX audit_log_open ON audit_log (no) WHERE txid IS NULL;
+CREATE TRIGGER audit_checkpoint AFTER INSERT ON pipelines BEGIN
+  UPDATE audit_log SET txid = NEW.checkpoint WHERE txid IS NULL;
+END;
 CREATE TRIGGER audit_insert AFTER INSERT ON documents BEGIN
   INSERT INTO audit_log (op, collection, key, version, tx_no) VALUES ('write', NEW.collection, NEW.key,
     json_extract(CAST(NEW.document AS TEXT), '$.version'), json_extract(CAST(NEW.document AS TEXT), '$.tx_no'));
@@ -53,7 +57,7 @@ END;
 /// One write, in the order of the log.
 #[derive(Clone, Debug)]
 struct Entry {
-    /// The destination's own transaction; SQLite does not tell.
+    /// The destination's own transaction; for SQLite, which does not tell, the checkpoint that was stored with it.
     transaction: Option<String>,
     delete: bool,
     collection: String,
@@ -86,9 +90,7 @@ pub async fn check(target: &Target, first: i64) {
     assert!(!log.is_empty(), "nothing was logged: does the destination write to another table?");
     every_ledger_row_is_written_once(&log, first);
     versions_only_grow(&log);
-    if matches!(target, Target::Postgres(..)) {
-        transactions_are_whole(&log, first);
-    }
+    transactions_are_whole(&log, first);
 }
 
 /// A key that a delete of the source removed never comes back. Not for a transform that drops: a dropped row may return.

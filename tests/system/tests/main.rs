@@ -3,6 +3,7 @@
 mod arrows;
 mod bad_input;
 mod crash;
+mod doctor;
 mod examples;
 mod fan_out;
 mod fault;

@@ -1,7 +1,7 @@
 //! What an operator does all day: look, pause, resume, stop, and be told when something is not allowed.
 
 use tidegate_system_tests::config::Config;
-use tidegate_system_tests::daemon::{for_ever_unless, text};
+use tidegate_system_tests::daemon::{Signal, for_ever_unless, text};
 use tidegate_system_tests::writers::Writers;
 use tidegate_system_tests::{Daemon, Kind, PIPELINE, Scene, Shop, Target};
 
@@ -148,4 +148,26 @@ async fn a_pipeline_that_is_left_of_an_unknown_source_is_let_go_with_the_sources
     assert!(segments() > 0);
     scene.daemon.json(&["pipeline", "remove", PIPELINE, "--yes"]);
     assert_eq!(segments(), 0, "nobody is left who could read them");
+}
+
+#[tokio::test]
+async fn a_second_signal_cuts_a_stop_short_and_loses_nothing() {
+    let mut scene = Scene::plain(Kind::Postgres, 10).await;
+    scene.daemon.start();
+    scene.assert_equal().await;
+    let Target::Postgres(server, database) = scene.target.clone() else { unreachable!("a PostgreSQL scene") };
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let holder = server.connect(&database).await;
+        holder.batch_execute("BEGIN; LOCK TABLE tidegate.documents IN ACCESS EXCLUSIVE MODE").await.unwrap();
+        scene.shop.mark().await;
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        for_ever_unless(&mut scene.daemon, "a run is in work", async |_| (server.value(&database, waits).await != "0").then_some(())).await;
+        scene.daemon.signal(signal);
+        for_ever_unless(&mut scene.daemon, "it stops", async |daemon| daemon.status().filter(|status| status["stopping"] == true)).await;
+        scene.daemon.signal(signal);
+        assert_eq!(scene.daemon.wait().code(), Some(code), "{}", scene.daemon.tail());
+        drop(holder);
+        scene.daemon.start();
+        scene.assert_equal().await;
+    }
 }
