@@ -148,8 +148,8 @@ impl Place {
 
     #[inline(always)]
     fn stands(&self, text: &[u8], at: usize) -> bool {
-        let ([opening, opening_end], [mask, mask_end]) = (self.opening, self.mask);
-        lanes::same(lanes::lane(text, at), opening, mask)
-            && (self.length <= 16 || lanes::same(lanes::lane(text, at + 16), opening_end, mask_end))
+        let ([opening, opening_end], [mask, mask_end]) = (&self.opening, &self.mask);
+        lanes::same(lanes::lane(text, at), *opening, *mask)
+            && (self.length <= 16 || lanes::same(lanes::lane(text, at + 16), *opening_end, *mask_end))
     }
 }

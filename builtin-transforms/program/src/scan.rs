@@ -213,6 +213,7 @@ pub(crate) fn value(text: &[u8], at: usize, open: usize, limit: usize, around: &
     match byte(text, at) {
         b'"' => Ok(string(text, at + 1, &mut around.foreign)?.0),
         b'-' | b'0'..=b'9' => number(text, at),
+        b'[' if byte(text, at + 1) == b']' && open < limit => Ok(at + 2),
         b'{' | b'[' => container(text, at, open, limit, around, place),
         _ => word(text, at),
     }

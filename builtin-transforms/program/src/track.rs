@@ -36,19 +36,26 @@ impl Tracker<'_> {
         let (object, stamp) = self.overlay.push_object(at, node);
         let mut cursor = self.around.outline.enter(place);
         let mut at = at + 1;
+        let (mut first, mut last) = (NONE, NONE);
         if scan::byte(text, at) == b'}' {
-            return Ok((object, self.close(object, at)));
+            return Ok((object, self.close(object, at, first, last)));
         }
         loop {
             let find = |start, end, escapes| find(text, plan.branches(node), start, end, escapes);
             let (opened, read) = scan::name(text, at, &mut self.around.outline, cursor, &mut self.around.foreign, find)?;
             cursor = read;
             let Opened { start, place, node } = opened;
-            if node == NONE || !self.begin(object, stamp, node, at, start) {
-                // Of a name that is there a second time nothing is learned: no path leads into it.
-                let place = if node == NONE { place } else { NONE };
+            if node == NONE {
                 at = scan::value(text, start, depth, self.limit, self.around, place)?;
+            } else if !self.begin(stamp, node, at, start) {
+                // Nothing is learned of it: no path leads into it.
+                at = scan::value(text, start, depth, self.limit, self.around, NONE)?;
             } else {
+                match last {
+                    NONE => first = node,
+                    last => self.overlay.members[last].next = node,
+                }
+                last = node;
                 let value = if scan::byte(text, start) == b'{' && plan.goes_on(node) {
                     let (inner, end) = self.object(start, node, place, depth + 1)?;
                     at = end;
@@ -63,20 +70,22 @@ impl Tracker<'_> {
             }
             match scan::byte(text, at) {
                 b',' => at += 1,
-                b'}' => return Ok((object, self.close(object, at))),
+                b'}' => return Ok((object, self.close(object, at, first, last))),
                 _ => return Err(Fault::Syntax(at)),
             }
         }
     }
 
-    fn close(&mut self, object: u32, brace: usize) -> usize {
-        self.overlay.objects[object].text.end = brace as u32 + 1;
+    fn close(&mut self, object: u32, brace: usize, first: u32, last: u32) -> usize {
+        let object = &mut self.overlay.objects[object];
+        (object.first, object.last) = (first, last);
+        object.text.end = brace as u32 + 1;
         brace + 1
     }
 
-    /// Takes a member that a path leads to into the list, unless its name is there already.
+    /// Begins a member that a path leads to, unless its name is there already.
     #[inline(always)]
-    fn begin(&mut self, object: u32, stamp: u64, node: u32, at: usize, start: usize) -> bool {
+    fn begin(&mut self, stamp: u64, node: u32, at: usize, start: usize) -> bool {
         let home = &mut self.overlay.members[node];
         if home.stamp == stamp {
             // Whoever looks for it is told; nobody reads either value.
@@ -85,7 +94,6 @@ impl Tracker<'_> {
             return false;
         }
         home.read(at as u32, start as u32, stamp);
-        self.overlay.link(object, node);
         true
     }
 }

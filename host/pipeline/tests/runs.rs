@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidegate_api::destination::MAX_RUN_BYTES;
 use tidegate_api::{
     Applied, Batch, BoxFuture, CommitPosition, Destination, Finding, Guarantee, Ownership, Provisioned, Result, SnapshotEpoch,
 };
@@ -79,13 +80,13 @@ async fn a_lost_answer_is_asked_for_again_and_nothing_is_applied_twice() {
 async fn a_run_is_closed_by_what_the_transform_made_of_it() {
     let world = World::new();
     let mut held = world.faults.hold(Call::Provision);
-    let handle = world.start_with(by(|_| Verdict::Becomes(format!("{{\"pad\":\"{}\"}}", "x".repeat(1 << 20)))));
+    let handle = world.start_with(by(|_| Verdict::Becomes(format!("{{\"pad\":\"{}\"}}", "x".repeat(MAX_RUN_BYTES as usize / 4)))));
     held.reached().await;
     world.append((1..=12).map(|position| transaction(position, &[insert(&position.to_string(), "{}")]))).await;
     held.release();
     let status = until_at(&handle, 12).await;
     assert_eq!(status.transactions, 12);
-    assert_eq!(applies(&world), 4, "a run holds 4 MiB: three documents of a little more than 1 MiB");
+    assert_eq!(applies(&world), 4, "a run holds three documents of a little more than a quarter of what it may");
     handle.stop().await;
 }
 
