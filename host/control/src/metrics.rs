@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter, MeterProvider as _};
+use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use prometheus::{Encoder as _, Registry, TextEncoder};
 use tidegate_api::{Error, Result, code};
@@ -36,7 +37,8 @@ impl Metrics {
         let registry = Registry::new();
         let failed = |error: &dyn std::fmt::Display| Error::new(&code::INTERNAL, "build metrics").because(error.to_string());
         let exporter = opentelemetry_prometheus::exporter().with_registry(registry.clone()).build().map_err(|error| failed(&error))?;
-        let provider = SdkMeterProvider::builder().with_reader(exporter).build();
+        let resource = Resource::builder().with_service_name("tidegate").build();
+        let provider = SdkMeterProvider::builder().with_reader(exporter).with_resource(resource).build();
         instruments(&provider.meter("tidegate"), host);
         Ok(Self { registry, _provider: provider })
     }
