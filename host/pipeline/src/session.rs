@@ -6,11 +6,13 @@
 //! same from here and is not looked for here: the source compares what it has confirmed with what the relay holds, and the
 //! destination compares the source's identity (Invariant 7).
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tidegate_api::destination::MAX_RUN_BYTES;
 use tidegate_api::{
     BoxFuture, CommitPosition, Destination, Error, Ownership, Provisioned, Result, SnapshotState, SourceIdentity, TransactionMeta, code,
@@ -28,6 +30,12 @@ use crate::worker::Worker;
 
 /// How often a worker looks whether its source is there.
 const SOURCE_POLL: Duration = Duration::from_millis(20);
+
+/// So many transactions are prepared at one time,
+const MAX_TOGETHER: usize = 32;
+
+/// as long as they have no more changes than this: each keeps what was made of it in memory, within its own bound.
+const MAX_CHANGES_TOGETHER: u64 = 64;
 
 /// One session: a lease on the group and the ownership that goes with it.
 pub(crate) struct Session<'a> {
@@ -90,11 +98,16 @@ impl Session<'_> {
         // Under a steady load there is always something that waits: what was there at the beginning counts.
         let goal = self.worker.parts.log.head();
         loop {
-            self.observe();
-            if self.lease.lag_bytes() == 0 || self.lease.checkpoint() >= goal {
-                self.worker.enter(Event::CaughtUp);
-            }
-            self.transactions().await?;
+            self.transactions(goal).await?;
+        }
+    }
+
+    /// Shows the lag, and whether what was there at the beginning is done. It may become so without a transaction: an idle
+    /// position is passed in silence.
+    fn look(&mut self, goal: CommitPosition) {
+        self.observe();
+        if self.lease.lag_bytes() == 0 || self.lease.checkpoint() >= goal {
+            self.worker.enter(Event::CaughtUp);
         }
     }
 
@@ -132,42 +145,59 @@ impl Session<'_> {
     }
 
     /// Takes what is waiting, and applies it in runs.
-    async fn transactions(&mut self) -> Step<()> {
-        let deliveries = self.deliveries().await?;
+    async fn transactions(&mut self, goal: CommitPosition) -> Step<()> {
+        let mut deliveries = VecDeque::from(self.deliveries(goal).await?);
         let mut run = Run::default();
-        for delivery in deliveries {
-            let refused = match self.watching(self.worker.preparer().transaction(&delivery)).await {
-                Ok(Prepared::Batch(batch)) => {
-                    // A transform may make much of little: Invariant 11 holds for what it made.
-                    if !run.batches.is_empty() && run.bytes() + batch.bytes() > MAX_RUN_BYTES {
-                        self.apply(std::mem::take(&mut run)).await?;
-                        self.unless_asked(std::future::ready(())).await?;
+        while !deliveries.is_empty() {
+            for (delivery, prepared) in self.prepare(&mut deliveries).await {
+                let refused = match prepared {
+                    Ok(Prepared::Batch(batch)) => {
+                        // A transform may make much of little: Invariant 11 holds for what it made.
+                        if !run.batches.is_empty() && run.bytes() + batch.bytes() > MAX_RUN_BYTES {
+                            self.apply(std::mem::take(&mut run)).await?;
+                            self.unless_asked(std::future::ready(())).await?;
+                        }
+                        run.deliveries.push(delivery);
+                        run.batches.push(batch);
+                        continue;
                     }
-                    run.deliveries.push(delivery);
-                    run.batches.push(batch);
-                    continue;
-                }
-                Ok(Prepared::Poison(report)) => Ending::Poison(report),
-                Err(error) => Ending::from(error),
-            };
-            // What comes before a refused transaction is good: it is applied first.
-            self.apply(run).await?;
-            return Err(refused);
+                    Ok(Prepared::Poison(report)) => Ending::Poison(report),
+                    Err(error) => Ending::from(error),
+                };
+                // What comes before a refused transaction is good: it is applied first.
+                self.apply(run).await?;
+                return Err(refused);
+            }
         }
         self.apply(run).await
     }
 
+    /// Takes the first transactions and prepares them, small ones together: to hand one over to the sandbox costs more than
+    /// what it does there.
+    async fn prepare(&self, deliveries: &mut VecDeque<Delivery>) -> Vec<(Delivery, Result<Prepared>)> {
+        let mut changes = 0;
+        let small = deliveries.iter().take(MAX_TOGETHER).take_while(|delivery| {
+            changes += delivery.meta().changes;
+            changes <= MAX_CHANGES_TOGETHER
+        });
+        let count = small.count().max(1);
+        let taken: Vec<Delivery> = deliveries.drain(..count).collect();
+        let preparer = self.worker.preparer();
+        let prepared = self.watching(join_all(taken.iter().map(|delivery| preparer.transaction(delivery)))).await;
+        taken.into_iter().zip(prepared).collect()
+    }
+
     /// Waits for transactions.
-    async fn deliveries(&mut self) -> Step<Vec<Delivery>> {
+    async fn deliveries(&mut self, goal: CommitPosition) -> Step<Vec<Delivery>> {
         let most = self.worker.parts.destination.max_run();
         let deliveries = loop {
+            self.look(goal);
             tokio::select! {
                 biased;
                 () = self.worker.commands.arrived() => return Err(Ending::Command),
                 deliveries = self.lease.next_run(most, MAX_RUN_BYTES) => break deliveries?,
                 () = sleep(LOOK_EVERY) => (),
             }
-            self.observe();
         };
         // After a restart nothing is known of what was applied last, but it was hardly older than what follows it.
         let oldest = deliveries.first().and_then(|delivery| lag::known(delivery.meta().commit_time_us));

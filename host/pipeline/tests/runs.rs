@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tidegate_api::destination::MAX_RUN_BYTES;
 use tidegate_api::{
-    Applied, Batch, BoxFuture, CommitPosition, Destination, Finding, Guarantee, Ownership, Provisioned, Result, SnapshotEpoch,
+    Applied, Batch, BoxFuture, Captured, CommitPosition, Destination, Finding, Guarantee, Ownership, Provisioned, Result, SnapshotEpoch,
 };
 use tidegate_pipeline::{Parts, State, Stored, start};
 use tidegate_testkit::faults::{Call, Fault};
 use tidegate_testkit::memory::MemoryDestination;
 
-use crate::support::transform::{Verdict, by};
+use crate::support::transform::{Verdict, by, meeting};
 use crate::support::{World, busy, insert, problem, transaction, until, until_at, until_state};
 
 fn applies(world: &World) -> usize {
@@ -87,6 +87,47 @@ async fn a_run_is_closed_by_what_the_transform_made_of_it() {
     let status = until_at(&handle, 12).await;
     assert_eq!(status.transactions, 12);
     assert_eq!(applies(&world), 4, "a run holds three documents of a little more than a quarter of what it may");
+    handle.stop().await;
+}
+
+#[tokio::test]
+async fn a_pipeline_that_has_nothing_but_an_idle_position_before_it_is_running() {
+    let world = World::new();
+    world.append([transaction(10, &[insert("1", "{}")])]).await;
+    let handle = world.start();
+    until_at(&handle, 10).await;
+    handle.stop().await;
+    let mut held = world.faults.hold(Call::Provision);
+    let handle = world.start();
+    held.reached().await;
+    world.append([Captured::Idle { position: CommitPosition::new(20) }]).await;
+    held.release();
+    until_state(&handle, State::Running).await;
+    handle.stop().await;
+}
+
+#[tokio::test]
+async fn small_transactions_that_wait_are_handed_to_the_transform_together() {
+    let world = World::new();
+    let mut held = world.faults.hold(Call::Provision);
+    let handle = world.start_with(meeting(5));
+    held.reached().await;
+    world.append((1..=5).map(|position| transaction(position, &[insert(&position.to_string(), "{}")]))).await;
+    held.release();
+    assert_eq!(until_at(&handle, 5).await.transactions, 5);
+    handle.stop().await;
+}
+
+#[tokio::test]
+async fn of_transactions_that_were_handed_over_together_those_before_a_refused_one_are_applied() {
+    let world = World::new();
+    let mut held = world.faults.hold(Call::Provision);
+    let handle = world.start_with(by(|change| if change.key == "4" { Verdict::Poison("rule") } else { Verdict::Keep }));
+    held.reached().await;
+    world.append((1..=5).map(|position| transaction(position, &[insert(&position.to_string(), "{}")]))).await;
+    held.release();
+    let status = until_state(&handle, State::Paused).await;
+    assert_eq!((problem(&status), world.checkpoint(), status.transactions), ("TG0304", Some(3), 3));
     handle.stop().await;
 }
 

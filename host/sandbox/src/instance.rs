@@ -105,8 +105,8 @@ pub(crate) struct Instances {
     buffer: std::sync::Mutex<Vec<u8>>,
 }
 
-/// Idle instances of one transform: one is all that a pipeline uses at a time.
-const MAX_IDLE: usize = 1;
+/// Idle instances of one transform: small transactions of one pipeline may be on several threads at a time.
+const MAX_IDLE: usize = 4;
 
 /// An idle instance does not keep more memory than this.
 const MAX_IDLE_BYTES: usize = 16 << 20;

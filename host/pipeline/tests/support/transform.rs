@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tidegate_api::transform::Span;
 use tidegate_api::{BoxFuture, Change, Chunk, Outcome, Outcomes, Poison, Result, Transform, TransformRun, Transformed};
+use tokio::sync::Barrier;
 
 /// What becomes of a change.
 pub(crate) enum Verdict {
@@ -59,6 +60,32 @@ impl TransformRun for ByRule {
                 items.push(Outcome::Keep { document, partition_key: None });
             }
             Ok(Transformed::Outcomes(Outcomes { bytes: Bytes::from(bytes), items }))
+        })
+    }
+}
+
+struct Meeting(Arc<Barrier>, ByRule);
+
+/// The transform that keeps everything, but gives no answer before `count` transactions have come to it.
+pub(crate) fn meeting(count: usize) -> Arc<dyn Transform> {
+    Arc::new(Meeting(Arc::new(Barrier::new(count)), ByRule(Arc::new(|_| Verdict::Keep))))
+}
+
+impl Transform for Meeting {
+    fn definition(&self) -> &str {
+        "[\"meeting\"]"
+    }
+
+    fn begin(&self, _changes: u64) -> Box<dyn TransformRun> {
+        Box::new(Self(self.0.clone(), self.1.clone()))
+    }
+}
+
+impl TransformRun for Meeting {
+    fn chunk<'a>(&'a mut self, chunk: &'a Chunk) -> BoxFuture<'a, Result<Transformed>> {
+        Box::pin(async move {
+            self.0.wait().await;
+            self.1.chunk(chunk).await
         })
     }
 }
