@@ -205,9 +205,11 @@ async fn logical_messages_and_origins_are_passed_over() {
         .execute("SELECT pg_logical_emit_message(true, 'x', 'y'); INSERT INTO t VALUES (1); SELECT pg_logical_emit_message(true, 'x', 'z')")
         .await;
     scene
-        .execute("SELECT pg_replication_origin_create('o'); SELECT pg_replication_origin_session_setup('o'); INSERT INTO t VALUES (2)")
+        .execute(
+            "BEGIN; SELECT pg_replication_origin_create('o'); SELECT pg_replication_origin_session_setup('o'); INSERT INTO t VALUES (2); \
+             COMMIT; SELECT pg_replication_origin_session_reset(); SELECT pg_replication_origin_drop('o')",
+        )
         .await;
-    scene.execute("SELECT pg_replication_origin_drop('o')").await;
     scene.catch_up(&mut reader).await;
     let resume = reader.resume();
     drop(reader);
