@@ -8,6 +8,7 @@ use tidegate_api::{
     Applied, Batch, BatchOrigin, CommitPosition, Destination as _, Mutation, MutationChunk, MutationChunkBuilder, Result, TransactionMeta,
 };
 use tidegate_conformance::batches::upsert;
+use tidegate_testkit::process::alone::alone;
 
 use crate::harness::{Files, owner};
 
@@ -42,6 +43,9 @@ fn resident_kib(field: &str) -> u64 {
 
 #[tokio::test]
 async fn a_million_rows_in_one_transaction_take_bounded_memory() {
+    if !alone("large::a_million_rows_in_one_transaction_take_bounded_memory") {
+        return;
+    }
     let files = Files::new();
     let destination = files.destination();
     destination.provision(&owner(1)).await.unwrap();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 
+pub mod alone;
 pub mod user;
 
 /// A command whose process is sent `signal` when the thread that started it ends; as `user` where one is given.

@@ -10,6 +10,7 @@ use tidegate_api::{
 };
 use tidegate_conformance::batches::{snapshot, transaction, upsert};
 use tidegate_testkit::Version;
+use tidegate_testkit::process::alone::alone;
 
 use super::harness::{Server, owner};
 
@@ -44,6 +45,9 @@ fn resident_kib(field: &str) -> u64 {
 
 #[tokio::test]
 async fn a_million_rows_in_one_transaction_take_bounded_memory() {
+    if !alone("destination::large::a_million_rows_in_one_transaction_take_bounded_memory") {
+        return;
+    }
     let server = Server::shared(Version::V15).await;
     let destination = server.destination();
     destination.provision(&owner(1)).await.unwrap();
