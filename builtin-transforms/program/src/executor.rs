@@ -10,6 +10,7 @@ use crate::poison::{Outcome, Poison, poison};
 use crate::program::Program;
 use crate::run::Run;
 use crate::scan::{self, Around, Fault};
+use crate::shapes::{Known, Shapes};
 use crate::strip::strip;
 use crate::track::track;
 use crate::write::{Edited, Writer};
@@ -24,6 +25,7 @@ pub struct Executor {
     spent: Spent,
     overlay: Overlay,
     around: Around,
+    shapes: Shapes,
 }
 
 impl Executor {
@@ -34,6 +36,7 @@ impl Executor {
         Self {
             overlay: Overlay::new(&plan),
             around: Around::new(),
+            shapes: Shapes::new(),
             plan,
             limits: *program.limits(),
             routes: program.routes(),
@@ -46,6 +49,7 @@ impl Executor {
     pub fn begin(&mut self, spent: Spent) {
         self.spent = spent;
         self.around.outline.forget();
+        self.shapes.forget();
     }
 
     /// What the batch has used up to now.
@@ -99,6 +103,10 @@ impl Executor {
         }
         self.count(bytes)?;
         let document = trim(input.document);
+        if let Some(kept) = self.known(document, out) {
+            return kept;
+        }
+        let learn = self.shapes.meet_stranger();
         let read = self.read(document);
         if (read.is_err() || self.around.foreign)
             && let Err(error) = std::str::from_utf8(document)
@@ -106,7 +114,7 @@ impl Executor {
             return Err(self.not_utf8(document, error.valid_up_to()));
         }
         match read {
-            Ok(root) => self.instructions(document, root, out),
+            Ok(root) => self.instructions(document, root, learn, out),
             Err(Fault::Syntax(at)) if is_blank(scan::byte(document, at)) => self.spaced(document, out),
             Err(fault) => Err(self.fault(fault)),
         }
@@ -121,6 +129,32 @@ impl Executor {
         Ok(())
     }
 
+    /// Keeps a document of a known shape. None: its way is the usual one.
+    #[inline(always)]
+    fn known<'a>(&mut self, document: &'a [u8], out: &mut Vec<u8>) -> Option<Outcome<Verdict<'a>>> {
+        let Known { shape, recipe, .. } = self.shapes.read(document, self.limits.depth as usize, &mut self.around)?;
+        if self.around.foreign && std::str::from_utf8(document).is_err() {
+            return None;
+        }
+        let texts = Texts { document, pool: &self.plan.pool };
+        let most_bytes = recipe.growth(shape).saturating_add(document.len() as u64);
+        let operations = self.spent.operations.saturating_add(self.plan.steps.len() as u64);
+        if most_bytes > self.limits.document_bytes
+            || operations > self.limits.operations
+            || !recipe.holds(shape, &self.plan, texts, &self.overlay)
+        {
+            return None;
+        }
+        let route = recipe.route(shape, texts)?;
+        let before = out.len();
+        let mut writer = Writer::new(out, usize::try_from(most_bytes).unwrap_or(0));
+        recipe.write(shape, texts, &mut writer);
+        writer.finish(texts);
+        self.spent.operations = operations;
+        let counted = self.count((out.len() - before) as u64);
+        Some(counted.map(|()| Verdict::Keep { partition_key: route.map(|route| route.key(document)) }))
+    }
+
     fn read(&mut self, document: &[u8]) -> Result<Option<u32>, Fault> {
         self.around.foreign = false;
         track(document, &self.plan, self.limits.depth as usize, &mut self.overlay, &mut self.around)
@@ -133,7 +167,7 @@ impl Executor {
         self.overlay.clear();
         let original = |at| strip(document, &mut Vec::new(), at);
         match self.read(&compact) {
-            Ok(root) => self.instructions(&compact, root, out).map(Verdict::into_owned),
+            Ok(root) => self.instructions(&compact, root, false, out).map(Verdict::into_owned),
             Err(Fault::Syntax(at)) => Err(self.fault(Fault::Syntax(original(at)))),
             Err(Fault::Depth(at)) => Err(self.fault(Fault::Depth(original(at)))),
         }
@@ -160,17 +194,19 @@ impl Executor {
         }
     }
 
-    fn instructions<'a>(&mut self, document: &'a [u8], root: Option<u32>, out: &mut Vec<u8>) -> Outcome<Verdict<'a>> {
+    fn instructions<'a>(&mut self, document: &'a [u8], root: Option<u32>, learn: bool, out: &mut Vec<u8>) -> Outcome<Verdict<'a>> {
         let Some(root) = root else {
             return Err(poison("not-an-object", "the document is no JSON object".to_owned()));
         };
         let texts = Texts { document, pool: &self.plan.pool };
+        self.shapes.facts.clear();
         let mut run = Run {
             editor: Editor { plan: &self.plan, texts, overlay: &mut self.overlay, root },
             depth: self.limits.depth as usize,
             most_bytes: document.len() as u64,
             measure: false,
             route: None,
+            facts: learn.then_some(&mut self.shapes.facts),
         };
         for (number, step) in self.plan.steps.iter().enumerate() {
             if self.spent.operations >= self.limits.operations {
@@ -178,7 +214,7 @@ impl Executor {
                 return Err(poison("limit-operations", reason));
             }
             self.spent.operations += 1;
-            if run.step(step)? {
+            if run.step(number, step)? {
                 return Ok(Verdict::Drop);
             }
         }
@@ -189,6 +225,10 @@ impl Executor {
         let mut writer = Writer::new(out, usize::try_from(bytes).unwrap_or(0));
         let Ok(()) = edited.write(Value::Object(root), &mut writer);
         writer.finish(texts);
+        if learn && !measure {
+            let growth = most_bytes - document.len() as u64;
+            self.shapes.learn(edited, root, growth, &mut self.around);
+        }
         self.count((out.len() - before) as u64)?;
         Ok(Verdict::Keep { partition_key: route.map(|route| route.key(document)) })
     }

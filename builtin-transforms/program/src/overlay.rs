@@ -29,6 +29,8 @@ pub(crate) struct Text {
 }
 
 impl Text {
+    pub(crate) const EMPTY: Self = Self { source: Source::Document, start: 0, end: 0 };
+
     pub(crate) fn len(self) -> usize {
         (self.end - self.start) as usize
     }

@@ -99,7 +99,7 @@ impl Tracker<'_> {
 }
 
 /// The node that a name leads to, whose inside is at `start`.
-fn find(text: &[u8], branches: Branches<'_>, start: usize, end: usize, escapes: bool) -> u32 {
+pub(crate) fn find(text: &[u8], branches: Branches<'_>, start: usize, end: usize, escapes: bool) -> u32 {
     let edge = if escapes {
         let mut name = Vec::new();
         decode(text.get(start..end).unwrap_or_default(), &mut name);

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use crate::overlay::{NONE, Overlay, Source, Text, Texts, Value};
+use crate::overlay::{NONE, Overlay, Text, Texts, Value};
 use crate::plan::Plan;
 use crate::scan;
 
@@ -115,7 +115,7 @@ impl<'a> Writer<'a> {
     pub(crate) fn new(out: &'a mut Vec<u8>, bytes: usize) -> Self {
         let at = out.len();
         out.resize(at + bytes + CHUNK, 0);
-        Self { out, at, piece: Text { source: Source::Document, start: 0, end: 0 } }
+        Self { out, at, piece: Text::EMPTY }
     }
 
     /// The buffer ends with the last byte now.
@@ -126,8 +126,14 @@ impl<'a> Writer<'a> {
 
     #[inline(always)]
     fn flush(&mut self, texts: Texts<'_>) {
-        let text = texts.of(self.piece.source);
-        let (start, length) = (self.piece.start as usize, self.piece.len());
+        self.copy(texts, self.piece);
+    }
+
+    /// Writes a piece that comes directly behind what is written, and is not empty.
+    #[inline(always)]
+    pub(crate) fn copy(&mut self, texts: Texts<'_>, piece: Text) {
+        let text = texts.of(piece.source);
+        let (start, length) = (piece.start as usize, piece.len());
         let count = length.div_ceil(CHUNK);
         let (from, _) = text.get(start..).unwrap_or_default().as_chunks::<CHUNK>();
         let (to, _) = self.out.get_mut(self.at..).unwrap_or_default().as_chunks_mut::<CHUNK>();
@@ -138,13 +144,13 @@ impl<'a> Writer<'a> {
                 }
                 self.at += length;
             }
-            _ => self.flush_any(texts.get(self.piece)),
+            _ => self.copy_any(texts.get(piece)),
         }
     }
 
     /// The same for a piece that is long, or near the end of its text, or for which there is not enough room.
     #[inline(never)]
-    fn flush_any(&mut self, bytes: &[u8]) {
+    fn copy_any(&mut self, bytes: &[u8]) {
         let behind = self.at + bytes.len();
         if self.out.len() < behind + CHUNK {
             self.out.resize(behind + CHUNK, 0);

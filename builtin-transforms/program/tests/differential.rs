@@ -149,6 +149,21 @@ fn step(random: &mut Random, document: &Node) -> Step {
     }
 }
 
+/// Gives some scalars other values, mostly of the same kind: as rows of one table differ.
+fn vary(random: &mut Random, node: &mut Node) {
+    match node {
+        Node::Object(members) => members.iter_mut().for_each(|(_, value)| vary(random, value)),
+        Node::Array(elements) => elements.iter_mut().for_each(|value| vary(random, value)),
+        scalar if random.once_in(2) => {
+            let other = model::parse(random.pick(SCALARS).as_bytes(), 0).unwrap();
+            if random.once_in(8) || std::mem::discriminant(scalar) == std::mem::discriminant(&other) {
+                *scalar = other;
+            }
+        }
+        _ => {}
+    }
+}
+
 fn text(node: &Node) -> String {
     let mut out = String::new();
     model::write(node, &mut out);
@@ -228,12 +243,15 @@ fn go_on(executor: &mut Executor, document: &[u8]) -> (Answer, Spent) {
 /// Runs one random program on some random documents.
 fn round(seed: u64) {
     let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let documents: Vec<Node> = (0..8)
-        .map(|_| {
-            let twice = random.once_in(3);
-            object(random, 4, twice)
-        })
-        .collect();
+    let mut documents: Vec<Node> = Vec::new();
+    for _ in 0..4 {
+        let twice = random.once_in(3);
+        let mut document = object(random, 4, twice);
+        for _ in 0..1 + random.below(5) {
+            documents.push(document.clone());
+            vary(random, &mut document);
+        }
+    }
     let steps: Vec<Step> = (0..1 + random.below(8)).map(|_| step(random, &documents[0])).collect();
     let mut limits = Limits { document_bytes: 1 << 20, batch_bytes: 4 << 30, operations: 1_000_000, depth: 64 };
     if random.once_in(4) {
@@ -268,10 +286,10 @@ fn round(seed: u64) {
     let mut batch = Vec::new();
     for document in &documents {
         let mut document = text(document).into_bytes();
-        if random.once_in(3) {
+        if random.once_in(8) {
             document = spaced(random, &String::from_utf8(document).unwrap());
         }
-        if random.once_in(4) {
+        if random.once_in(8) {
             document = broken(random, document);
         }
         (model.operations, model.bytes) = (0, 0);

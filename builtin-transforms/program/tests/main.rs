@@ -11,4 +11,5 @@ mod limits;
 mod model;
 mod program_file;
 mod schema;
+mod shapes;
 mod support;
