@@ -1,6 +1,6 @@
 //! One request frame in, one response frame out.
 
-use tidegate_frame::{FrameError, Record, RecordKind, Request, ResponseWriter, Spent, write_poison};
+use tidegate_frame::{FrameError, Place, Record, RecordKind, Request, ResponseWriter, Spent, write_poison};
 use tidegate_program::{Executor, Input, InputKind, Program, Verdict};
 
 /// An answer stops after the outcome that brings it here: the host asks again for the rest. A program may write far more than
@@ -28,10 +28,10 @@ pub fn answer(executor: &mut Executor, frame: &[u8]) -> Result<Vec<u8>, FrameErr
         let mut item = response.item();
         match executor.run(&input, item.document()) {
             Verdict::Keep { partition_key } => {
-                let partition_key = partition_key.as_ref().map(AsRef::as_ref);
+                let place = Place { partition_key: partition_key.as_ref().map(AsRef::as_ref), collection: None };
                 match input.kind {
-                    InputKind::Upsert => item.keep_document(partition_key),
-                    InputKind::Delete | InputKind::DeleteCollection => item.keep(partition_key),
+                    InputKind::Upsert => item.keep_document(place),
+                    InputKind::Delete | InputKind::DeleteCollection => item.keep(place),
                 }
             }
             Verdict::Drop => item.drop_row(),

@@ -50,7 +50,7 @@ pub use mutation::{Mutation, MutationChunk, MutationChunkBuilder, MutationKind};
 pub use record::PipelineRecord;
 pub use source::{Capture, Captured, Resume, Snapshot, SnapshotSource, Source, SourceStatus};
 pub use table::TableName;
-pub use transform::{OnDrop, Outcome, Outcomes, Poison, Transform, TransformRun, Transformed};
+pub use transform::{OnDrop, Origin, Outcome, Outcomes, Poison, Transform, TransformRun, Transformed};
 
 /// A boxed, sendable future: the return type of every asynchronous seam.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

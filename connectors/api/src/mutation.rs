@@ -32,7 +32,8 @@ pub const JSON: &str = "application/json";
 /// One effect on one document, or on a collection. Borrowed from the [`MutationChunk`] that holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutation<'a> {
-    /// The ordinal of the change that caused it; unique within its batch.
+    /// The ordinal of the change that caused it; unique within its batch, unless the pipeline declares collections: then a row
+    /// that is kept in one is deleted from the others under the same ordinal.
     pub ordinal: u32,
     /// Where the document lives.
     pub collection: &'a str,

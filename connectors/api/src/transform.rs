@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{BoxFuture, Chunk, Code, Result};
+use crate::{BoxFuture, Chunk, Code, CommitPosition, Result};
 
 /// What a dropped row does at a destination that holds state. Part of the fingerprint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,16 @@ pub trait Transform: Send + Sync {
     fn definition(&self) -> &str;
 
     /// Starts one transaction (or one snapshot batch) of `changes` changes: budgets are counted over all its chunks.
-    fn begin(&self, changes: u64) -> Box<dyn TransformRun>;
+    fn begin(&self, changes: u64, of: Origin) -> Box<dyn TransformRun>;
+}
+
+/// What a transform may know of where changes come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The end of the transaction's commit record; `None` for rows of a snapshot.
+    pub position: Option<CommitPosition>,
+    /// When it was committed, in microseconds since 1970-01-01 00:00:00 UTC; `None` for rows of a snapshot.
+    pub commit_time_us: Option<i64>,
 }
 
 /// One transaction on its way through a transform. Dropping it cancels what runs.
@@ -71,6 +80,8 @@ pub enum Outcome {
         document: Option<Span>,
         /// UTF-8; where to place it. `None`: where the change itself says.
         partition_key: Option<Span>,
+        /// UTF-8; the collection that it goes to, one of those that the pipeline declares. `None`: the table's own.
+        collection: Option<Span>,
     },
     /// The row is deleted at the destination.
     Delete,

@@ -30,6 +30,7 @@
 //!   kind           1 keep, 2 delete, 3 drop; only a keep has fields
 //!   outcome_fields: 1 document:bytes       for an upsert always, for deletes never
 //!                   2 partition_key:text   absent: as it came
+//!                   4 collection:text      one of those that the pipeline declares; absent: the table's own
 //!
 //! poison   = version:u8 (1) 2:u8 index:u32 kind:bytes reason:bytes
 //!   index          the guilty record of the request, from 0; 0xffffffff where no single one is
@@ -56,7 +57,7 @@ mod response;
 use std::fmt;
 
 pub use request::{Record, RecordKind, Records, Request, RequestHeader, RequestWriter};
-pub use response::{Item, Outcome, Outcomes, PoisonFrame, Response, ResponseWriter, write_poison};
+pub use response::{Item, Outcome, Outcomes, Place, PoisonFrame, Response, ResponseWriter, write_poison};
 
 /// The version of the layout, the first byte of every frame.
 pub const VERSION: u8 = 1;

@@ -12,6 +12,7 @@ const DROP: u8 = 3;
 
 const HAS_DOCUMENT: u8 = 1;
 const HAS_PARTITION_KEY: u8 = 2;
+const HAS_COLLECTION: u8 = 4;
 
 const NO_INDEX: u32 = u32::MAX;
 
@@ -20,6 +21,29 @@ const HEADER_BYTES: usize = 22;
 
 /// `kind present length`, in front of an item's document.
 const ITEM_BYTES: usize = 6;
+
+/// Where a record that goes on is placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// What to place the document by; `None`: as it came.
+    pub partition_key: Option<&'a str>,
+    /// The collection, one of those that the pipeline declares; `None`: the table's own.
+    pub collection: Option<&'a str>,
+}
+
+impl Place<'_> {
+    #[inline]
+    fn present(&self) -> u8 {
+        u8::from(self.partition_key.is_some()) * HAS_PARTITION_KEY + u8::from(self.collection.is_some()) * HAS_COLLECTION
+    }
+
+    #[inline]
+    fn put(&self, out: &mut Vec<u8>) {
+        for text in [self.partition_key, self.collection].into_iter().flatten() {
+            put_bytes(out, text.as_bytes());
+        }
+    }
+}
 
 /// Builds the outcomes of a response.
 #[derive(Debug)]
@@ -95,26 +119,22 @@ impl Item<'_> {
 
     /// The record goes on with what was appended, even where that is nothing: an upsert.
     #[inline]
-    pub fn keep_document(self, partition_key: Option<&str>) {
+    pub fn keep_document(self, place: Place<'_>) {
         let bytes = &mut self.writer.bytes;
         let length = encode_length(bytes.len().saturating_sub(self.start + ITEM_BYTES));
-        let present = HAS_DOCUMENT + u8::from(partition_key.is_some()) * HAS_PARTITION_KEY;
+        let present = HAS_DOCUMENT + place.present();
         if let Some(place) = bytes.get_mut(self.start..self.start + ITEM_BYTES) {
             let [a, b, c, d] = length;
             place.copy_from_slice(&[KEEP, present, a, b, c, d]);
         }
-        if let Some(partition_key) = partition_key {
-            put_bytes(bytes, partition_key.as_bytes());
-        }
+        place.put(bytes);
         self.writer.count += 1;
     }
 
     /// The record goes on without a document: a delete.
-    pub fn keep(mut self, partition_key: Option<&str>) {
-        self.plain(KEEP, u8::from(partition_key.is_some()) * HAS_PARTITION_KEY);
-        if let Some(partition_key) = partition_key {
-            put_bytes(&mut self.writer.bytes, partition_key.as_bytes());
-        }
+    pub fn keep(mut self, place: Place<'_>) {
+        self.plain(KEEP, place.present());
+        place.put(&mut self.writer.bytes);
     }
 
     /// The row is deleted at the destination.
@@ -218,6 +238,8 @@ pub enum Outcome<'a> {
         document: Option<(usize, &'a [u8])>,
         /// Where to place it, and where that text begins in the frame; `None`: as it came.
         partition_key: Option<(usize, &'a str)>,
+        /// The collection, and where that text begins in the frame; `None`: the table's own.
+        collection: Option<(usize, &'a str)>,
     },
     /// The row is deleted at the destination.
     Delete,
@@ -266,7 +288,7 @@ impl<'a> Outcomes<'a> {
         let kind = reader.byte()?;
         let present = reader.byte()?;
         let known = match kind {
-            KEEP => HAS_DOCUMENT | HAS_PARTITION_KEY,
+            KEEP => HAS_DOCUMENT | HAS_PARTITION_KEY | HAS_COLLECTION,
             DELETE | DROP => 0,
             _ => return Err(reader.error("an outcome has an unknown kind")),
         };
@@ -277,9 +299,11 @@ impl<'a> Outcomes<'a> {
             KEEP => {
                 let document = if present & HAS_DOCUMENT != 0 { Some(reader.bytes()?) } else { None };
                 let document = document.map(|bytes| (length - reader.0.len() - bytes.len(), bytes));
-                let partition_key = if present & HAS_PARTITION_KEY != 0 { Some(reader.text()?) } else { None };
-                let partition_key = partition_key.map(|text| (length - reader.0.len() - text.len(), text));
-                Outcome::Keep { document, partition_key }
+                let mut text = |bit| -> Result<_, FrameError> {
+                    let text = if present & bit != 0 { Some(reader.text()?) } else { None };
+                    Ok(text.map(|text| (length - reader.0.len() - text.len(), text)))
+                };
+                Outcome::Keep { document, partition_key: text(HAS_PARTITION_KEY)?, collection: text(HAS_COLLECTION)? }
             }
             DELETE => Outcome::Delete,
             _ => Outcome::Drop,

@@ -1,7 +1,7 @@
 //! The layout stays what it is: the files in `wit/golden` are read and written byte for byte.
 
 use tidegate_frame::{
-    Outcome, PoisonFrame, Record, RecordKind, Request, RequestHeader, RequestWriter, Response, ResponseWriter, Spent, write_poison,
+    Outcome, Place, PoisonFrame, Record, RecordKind, Request, RequestHeader, RequestWriter, Response, ResponseWriter, Spent, write_poison,
 };
 
 pub(crate) fn golden(name: &str) -> Vec<u8> {
@@ -66,9 +66,10 @@ fn outcomes_have_the_golden_bytes() {
     for (document, partition_key) in [("{\"id\":1}", None), ("{\"id\":2}", Some("acme"))] {
         let mut item = writer.item();
         item.document().extend_from_slice(document.as_bytes());
-        item.keep_document(partition_key);
+        item.keep_document(Place { partition_key, collection: None });
     }
-    writer.item().keep(None);
+    writer.item().keep(Place::default());
+    writer.item().keep(Place { partition_key: None, collection: Some("archive") });
     writer.item().delete();
     let mut dropped = writer.item();
     dropped.document().extend_from_slice(b"half a document");
@@ -76,17 +77,19 @@ fn outcomes_have_the_golden_bytes() {
     let bytes = writer.finish(spent);
     assert_eq!(hex::encode(&bytes), hex::encode(golden("response-outcomes")));
 
-    let Response::Outcomes(outcomes) = Response::parse(&bytes, 5).unwrap() else { panic!("these are outcomes") };
-    assert_eq!((outcomes.spent, outcomes.len()), (spent, 5));
+    let Response::Outcomes(outcomes) = Response::parse(&bytes, 6).unwrap() else { panic!("these are outcomes") };
+    assert_eq!((outcomes.spent, outcomes.len()), (spent, 6));
     let read: Vec<_> = outcomes.map(Result::unwrap).collect();
     let first = bytes.windows(8).position(|window| window == b"{\"id\":1}").unwrap();
     let second = bytes.windows(8).position(|window| window == b"{\"id\":2}").unwrap();
+    let archive = bytes.windows(7).position(|window| window == b"archive").unwrap();
     assert_eq!(
         read,
         [
-            Outcome::Keep { document: Some((first, br#"{"id":1}"#)), partition_key: None },
-            Outcome::Keep { document: Some((second, br#"{"id":2}"#)), partition_key: Some((second + 12, "acme")) },
-            Outcome::Keep { document: None, partition_key: None },
+            Outcome::Keep { document: Some((first, br#"{"id":1}"#)), partition_key: None, collection: None },
+            Outcome::Keep { document: Some((second, br#"{"id":2}"#)), partition_key: Some((second + 12, "acme")), collection: None },
+            Outcome::Keep { document: None, partition_key: None, collection: None },
+            Outcome::Keep { document: None, partition_key: None, collection: Some((archive, "archive")) },
             Outcome::Delete,
             Outcome::Drop,
         ]

@@ -21,7 +21,7 @@ fn a_frame_that_is_cut_or_has_more_is_refused() {
     for name in ["request", "request-smallest", "response-outcomes", "response-poison", "response-poison-batch"] {
         let good = golden(name);
         let read: fn(&[u8]) -> Result<usize, FrameError> =
-            if name.starts_with("request") { read_request } else { |bytes| read_response(bytes, 5) };
+            if name.starts_with("request") { read_request } else { |bytes| read_response(bytes, 6) };
         read(&good).unwrap();
         for cut in 0..good.len() {
             assert!(read(&good[..cut]).is_err(), "{name} cut to {cut} bytes");
@@ -35,7 +35,7 @@ fn what_has_no_name_is_refused() {
     let refused = |name: &str, at: usize, value: u8| {
         let mut bytes = golden(name);
         bytes[at] = value;
-        let read = if name.starts_with("request") { read_request(&bytes) } else { read_response(&bytes, 5) };
+        let read = if name.starts_with("request") { read_request(&bytes) } else { read_response(&bytes, 6) };
         read.expect_err(&format!("{name} with {value} at {at}")).rule
     };
     assert_eq!(refused("request", 0, 2), "its version is not 1");
@@ -46,9 +46,9 @@ fn what_has_no_name_is_refused() {
     assert_eq!(refused("request-smallest", 22, 2), "an upsert without a document, or a delete with one");
     assert_eq!(refused("request-smallest", 23, 64), "a record has an unknown field");
     assert_eq!(refused("response-outcomes", 1, 3), "it is neither outcomes nor poison");
-    assert_eq!(refused("response-outcomes", 2, 6), "it answers more records than were asked");
+    assert_eq!(refused("response-outcomes", 2, 7), "it answers more records than were asked");
     assert_eq!(refused("response-outcomes", 22, 4), "an outcome has an unknown kind");
-    assert_eq!(refused("response-outcomes", 23, 5), "an outcome has an unknown field");
+    assert_eq!(refused("response-outcomes", 23, 9), "an outcome has an unknown field");
     assert_eq!(refused("response-poison", 2, 9), "the guilty record is none of the request");
     assert_eq!(refused("response-poison", 10, b'_'), "the kind of the poison is not a name");
 }
@@ -87,7 +87,7 @@ proptest! {
         if name.starts_with("request") {
             let _ = read_request(&bytes);
         } else {
-            let _ = read_response(&bytes, 5);
+            let _ = read_response(&bytes, 6);
         }
     }
 }

@@ -20,9 +20,13 @@ fn definition(settings: &Settings, transform: Option<&dyn Transform>) -> Value {
     tables.dedup();
     // The text, not its parsed form: a number of a literal must not pass through a float.
     let stages = transform.map_or("[]", Transform::definition);
+    let mut declared = settings.collections.clone();
+    declared.sort();
+    let mapping =
+        if declared.is_empty() { json!({ "collections": tables }) } else { json!({ "collections": tables, "declared": declared }) };
     json!({
         "format": 1,
-        "mapping": { "collections": tables },
+        "mapping": mapping,
         "document_format": DOCUMENT_FORMAT,
         "on_drop": settings.on_drop,
         "stages": stages,
@@ -37,6 +41,7 @@ mod tests {
         Settings {
             name: "all".to_owned(),
             tables: tables.iter().map(|table| table.parse().unwrap()).collect(),
+            collections: Vec::new(),
             on_drop: tidegate_api::OnDrop::Delete,
             retry: crate::RetryPolicy::default(),
             max_transaction: crate::MaxTransaction::default(),
@@ -51,6 +56,8 @@ mod tests {
         assert_ne!(one, fingerprint(&settings(&["public.a"]), None));
         let retain = Settings { on_drop: tidegate_api::OnDrop::Retain, ..settings(&["public.a", "public.b"]) };
         assert_ne!(one, fingerprint(&retain, None));
+        let declaring = Settings { collections: vec!["archive".to_owned()], ..settings(&["public.a", "public.b"]) };
+        assert_ne!(one, fingerprint(&declaring, None));
         // Pipelines that run would have to be filled anew if this changed.
         let text = r#"{"document_format":1,"format":1,"mapping":{"collections":["public.a","public.b"]},"on_drop":"delete","stages":"[]"}"#;
         assert_eq!(one, canonical::fingerprint(&serde_json::from_str(text).unwrap()));

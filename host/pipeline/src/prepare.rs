@@ -2,12 +2,12 @@
 
 use sha2::{Digest, Sha256};
 use tidegate_api::{
-    Batch, BatchOrigin, Change, Chunk, Error, OnDrop, Poison, Result, TransactionMeta, Transform, TransformRun, Transformed, code,
+    Batch, BatchOrigin, Change, Chunk, Error, Origin, Poison, Result, TransactionMeta, Transform, TransformRun, Transformed, code,
 };
 use tidegate_relay::Delivery;
 use tokio::task::yield_now;
 
-use crate::mapping::map;
+use crate::mapping::Mapping;
 use crate::settings::Settings;
 use crate::spool::BatchWriter;
 use crate::status::PoisonReport;
@@ -91,7 +91,7 @@ impl Preparer<'_> {
 
     async fn batch(&self, origin: BatchOrigin, changes: u64, chunks: impl Iterator<Item = Result<Chunk>>) -> Result<Prepared> {
         let mut batch = BatchWriter::new(&self.settings.spool);
-        let mut run = self.transform.filter(|_| changes > 0).map(|transform| transform.begin(changes));
+        let mut run = self.transform.filter(|_| changes > 0).map(|transform| transform.begin(changes, of(&origin)));
         for (number, chunk) in chunks.enumerate() {
             let chunk = chunk?;
             if chunk.is_empty() {
@@ -116,17 +116,21 @@ impl Preparer<'_> {
         if let Some(poison) = chunk.changes().find_map(|change| unavailable(&change)) {
             return Ok(Err(poison));
         }
-        let on_drop = self.settings.on_drop;
-        let Some(run) = run else { return passed(chunk, on_drop) };
+        let mapping = Mapping { on_drop: self.settings.on_drop, collections: &self.settings.collections };
+        let Some(run) = run else { return mapping.map(chunk, None) };
         match run.chunk(chunk).await? {
-            Transformed::Outcomes(outcomes) => map(chunk, Some(&outcomes), on_drop).map(Ok),
+            Transformed::Outcomes(outcomes) => mapping.map(chunk, Some(&outcomes)),
             Transformed::Poison(poison) => Ok(Err(poison)),
         }
     }
 }
 
-fn passed(chunk: &Chunk, on_drop: OnDrop) -> Result<std::result::Result<tidegate_api::MutationChunk, Poison>> {
-    map(chunk, None, on_drop).map(Ok)
+/// What the transform is told of it.
+fn of(origin: &BatchOrigin) -> Origin {
+    match origin {
+        BatchOrigin::Transaction(meta) => Origin { position: Some(meta.position), commit_time_us: Some(meta.commit_time_us) },
+        BatchOrigin::Snapshot { .. } => Origin::default(),
+    }
 }
 
 fn unavailable(change: &Change<'_>) -> Option<Poison> {

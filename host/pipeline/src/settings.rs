@@ -12,6 +12,8 @@ pub struct Settings {
     pub name: String,
     /// The tables that it reads; each is the collection of the same name.
     pub tables: Vec<TableName>,
+    /// The collections, beside the tables' own, that its transform may place rows in.
+    pub collections: Vec<String>,
     /// What a dropped row does.
     pub on_drop: OnDrop,
     /// How often a failed attempt is repeated.

@@ -52,6 +52,7 @@ impl World {
             tables: vec![ORDERS.parse().unwrap()],
             on_drop: OnDrop::Delete,
             retry: RetryPolicy { attempts: 3, base: at_once, max: at_once, factor: 1.0, jitter: 0.0 },
+            collections: Vec::new(),
             max_transaction: MaxTransaction::default(),
             spool: self.folder.path().join("spool"),
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_api::transform::Span;
-use tidegate_api::{BoxFuture, Chunk, ChunkBuilder, Error, Outcome, Outcomes, Result, Transform, TransformRun, Transformed, code};
+use tidegate_api::{BoxFuture, Chunk, ChunkBuilder, Error, Origin, Outcome, Outcomes, Result, Transform, TransformRun, Transformed, code};
 
 /// Stages one behind the other: each sees the documents and partition keys that the one before it gave, and does not see what
 /// that one dropped or deleted. Budgets are counted by each stage for itself. The poison of any stage is the whole's.
@@ -30,10 +30,10 @@ impl Transform for Chain {
         &self.definition
     }
 
-    fn begin(&self, changes: u64) -> Box<dyn TransformRun> {
+    fn begin(&self, changes: u64, of: Origin) -> Box<dyn TransformRun> {
         // How many changes a later stage will see is not known yet: it counts them as they come.
         let announced = std::iter::once(changes).chain(std::iter::repeat(0));
-        let runs = self.stages.iter().zip(announced).map(|(stage, changes)| stage.begin(changes)).collect();
+        let runs = self.stages.iter().zip(announced).map(|(stage, changes)| stage.begin(changes, of)).collect();
         Box::new(ChainRun { runs })
     }
 }
@@ -50,7 +50,7 @@ impl TransformRun for ChainRun {
 
 impl ChainRun {
     async fn through(&mut self, chunk: &Chunk) -> Result<Transformed> {
-        let mut ends = Ends { items: vec![None; chunk.len()], open: (0..chunk.len()).collect() };
+        let mut ends = Ends { items: vec![None; chunk.len()], collections: vec![None; chunk.len()], open: (0..chunk.len()).collect() };
         let mut current = chunk.clone();
         let mut last = Outcomes::default();
         for run in &mut self.runs {
@@ -68,6 +68,8 @@ impl ChainRun {
 struct Ends {
     /// The outcome of each that has come to its end.
     items: Vec<Option<Outcome>>,
+    /// The collection that a stage has placed each in.
+    collections: Vec<Option<String>>,
     /// The numbers of those that go on, in order: what the next stage's chunk holds.
     open: Vec<usize>,
 }
@@ -82,13 +84,16 @@ impl Ends {
         let mut open = Vec::with_capacity(self.open.len());
         for ((change, outcome), number) in input.changes().zip(&outcomes.items).zip(&self.open) {
             match outcome {
-                Outcome::Keep { document, partition_key } => {
+                Outcome::Keep { document, partition_key, collection } => {
                     let mut change = change;
                     if let Some(document) = document {
                         change.new = Some(outcomes.get(*document).ok_or_else(broken)?);
                     }
                     if let Some(partition_key) = partition_key {
                         change.partition_key = Some(text(outcomes, *partition_key)?);
+                    }
+                    if let Some(collection) = collection {
+                        *self.collections.get_mut(*number).ok_or_else(broken)? = Some(text(outcomes, *collection)?.to_owned());
                     }
                     next.push(&change);
                     open.push(*number);
@@ -100,26 +105,33 @@ impl Ends {
         Ok(next.finish())
     }
 
-    /// The outcomes of the original chunk. The documents are the last stage's; a partition key may be that of an earlier one.
+    /// The outcomes of the original chunk. The documents are the last stage's; where a document is placed, an earlier one may have
+    /// said.
     fn finish(mut self, original: &Chunk, result: &Chunk, last: Outcomes) -> Result<Transformed> {
         let kept = last.items.iter().filter(|outcome| matches!(outcome, Outcome::Keep { .. }));
         let mut bytes = Vec::from(last.bytes.clone());
         let mut originals = original.changes().enumerate();
         for ((outcome, change), number) in kept.zip(result.changes()).zip(&self.open) {
-            let Outcome::Keep { document, mut partition_key } = *outcome else { continue };
+            let Outcome::Keep { document, mut partition_key, .. } = *outcome else { continue };
             let (_, before) = originals.find(|(index, _)| index == number).ok_or_else(broken)?;
             if partition_key.is_none() && change.partition_key != before.partition_key {
-                let text = change.partition_key.unwrap_or_default();
-                let (start, len) = (u32::try_from(bytes.len()), u32::try_from(text.len()));
-                let (Ok(start), Ok(len)) = (start, len) else { return Err(broken()) };
-                bytes.extend_from_slice(text.as_bytes());
-                partition_key = Some(Span { start, len });
+                partition_key = Some(append(&mut bytes, change.partition_key.unwrap_or_default())?);
             }
-            *self.items.get_mut(*number).ok_or_else(broken)? = Some(Outcome::Keep { document, partition_key });
+            let collection = self.collections.get(*number).and_then(Option::as_deref);
+            let collection = collection.map(|name| append(&mut bytes, name)).transpose()?;
+            *self.items.get_mut(*number).ok_or_else(broken)? = Some(Outcome::Keep { document, partition_key, collection });
         }
         let items = self.items.into_iter().collect::<Option<Vec<_>>>().ok_or_else(broken)?;
         Ok(Transformed::Outcomes(Outcomes { bytes: bytes.into(), items }))
     }
+}
+
+/// Puts a text behind what is there.
+fn append(bytes: &mut Vec<u8>, text: &str) -> Result<Span> {
+    let (start, len) = (u32::try_from(bytes.len()), u32::try_from(text.len()));
+    let (Ok(start), Ok(len)) = (start, len) else { return Err(broken()) };
+    bytes.extend_from_slice(text.as_bytes());
+    Ok(Span { start, len })
 }
 
 fn text(outcomes: &Outcomes, span: Span) -> Result<&str> {

@@ -116,13 +116,14 @@ impl Collected {
         match *outcome {
             tidegate_frame::Outcome::Delete => Ok(Outcome::Delete),
             tidegate_frame::Outcome::Drop => Ok(Outcome::Drop),
-            tidegate_frame::Outcome::Keep { document, partition_key } => {
+            tidegate_frame::Outcome::Keep { document, partition_key, collection } => {
                 if document.is_some() != (kind == RecordKind::Upsert) {
                     return Err(malformed_because("a kept upsert has a document and a kept delete has none"));
                 }
                 let document = document.map(|(start, bytes)| span(start, bytes.len())).transpose()?;
                 let partition_key = partition_key.map(|(start, text)| span(start, text.len())).transpose()?;
-                Ok(Outcome::Keep { document, partition_key })
+                let collection = collection.map(|(start, text)| span(start, text.len())).transpose()?;
+                Ok(Outcome::Keep { document, partition_key, collection })
             }
         }
     }

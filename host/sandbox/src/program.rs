@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_api::{Transform, TransformRun};
+use tidegate_api::{Origin, Transform, TransformRun};
 use tidegate_program::Program;
 
 use crate::instance::Instances;
@@ -75,7 +75,7 @@ impl Transform for ProgramTransform {
         &self.definition
     }
 
-    fn begin(&self, changes: u64) -> Box<dyn TransformRun> {
+    fn begin(&self, changes: u64, _of: Origin) -> Box<dyn TransformRun> {
         Box::new(ProgramRun::new(self.stage.clone(), self.pool.clone(), changes))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_api::{Change, ChunkBuilder, Operation, Transform};
+use tidegate_api::{Change, ChunkBuilder, Operation, Origin, Transform};
 use tidegate_sandbox::chain;
 
 use crate::support::{Came, ROW, came, inserts, kept_in, poison, run, transform};
@@ -47,7 +47,7 @@ async fn a_later_stage_does_not_count_what_was_dropped_before() {
     let few = transform(r#"{"name":"p","version":"1","limits":{"mutations":1},"instructions":[{"op":"remove","path":"b"}]}"#).await;
     let both = chain(vec![first, few]);
     assert_eq!(came(run(&*both, &inserts([r#"{"a":0}"#, r#"{"a":1}"#])).await).len(), 2);
-    let mut transaction = both.begin(2);
+    let mut transaction = both.begin(2, Origin::default());
     let chunk = inserts([r#"{"a":1}"#]);
     came(transaction.chunk(&chunk).await.unwrap());
     let second = transaction.chunk(&chunk).await.unwrap();

@@ -1,5 +1,7 @@
 //! Guests that do not keep to the contract: a named error, never a wrong document.
 
+use tidegate_api::Origin;
+
 use crate::guests;
 use crate::support::{inserts, open, parse};
 
@@ -18,7 +20,7 @@ async fn a_guest_that_breaks_the_contract_stops_the_pipeline() {
     for (body, why) in broken {
         let module = guests::add(folder.path(), body);
         let transform = sandbox.program(parse(PROGRAM), &module).await.unwrap();
-        let error = transform.begin(1).chunk(&inserts(["{}"])).await.unwrap_err();
+        let error = transform.begin(1, Origin::default()).chunk(&inserts(["{}"])).await.unwrap_err();
         assert_eq!(error.code(), &tidegate_api::code::SANDBOX_FAILED);
         assert!(!error.is_transient());
         assert!(error.message().contains(why), "{error}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_api::{Chunk, Transformed};
+use tidegate_api::{Chunk, Origin, Transformed};
 
 use crate::guests;
 use crate::support::{came, inserts, kept, open, parse, poison, run, transform};
@@ -38,11 +38,11 @@ async fn each_limit_that_is_counted_has_its_kind() {
 async fn budgets_are_counted_over_all_chunks_of_a_transaction() {
     let transform = transform(&program(r#""operations":3"#)).await;
     let chunk = inserts([r#"{"a":1}"#, r#"{"a":2}"#]);
-    let mut transaction = transform.begin(4);
+    let mut transaction = transform.begin(4, Origin::default());
     came(transaction.chunk(&chunk).await.unwrap());
     let second = transaction.chunk(&chunk).await.unwrap();
     assert!(matches!(second, Transformed::Poison(poison) if poison.kind == "limit-operations" && poison.ordinal == Some(11)));
-    came(transform.begin(2).chunk(&chunk).await.unwrap());
+    came(transform.begin(2, Origin::default()).chunk(&chunk).await.unwrap());
 }
 
 #[tokio::test]
@@ -108,7 +108,7 @@ async fn an_endless_guest_neither_holds_up_others_nor_outlives_its_caller() {
 
     let owner = std::sync::Arc::new(inserts(["{}"]).bytes().to_vec());
     let chunk = Chunk::parse(bytes::Bytes::from_owner(Owner(owner.clone()))).unwrap();
-    let waiting = tokio::spawn(async move { endless.begin(1).chunk(&chunk).await });
+    let waiting = tokio::spawn(async move { endless.begin(1, Origin::default()).chunk(&chunk).await });
     for _ in 0..20 {
         came(run(&*other, &inserts([r#"{"a":1}"#])).await);
     }

@@ -8,6 +8,8 @@ use tidegate_api::code;
 use tidegate_builtin_transforms::program_guest;
 use tidegate_sandbox::{Sandbox, Settings};
 
+use tidegate_api::Origin;
+
 use crate::support::{WORKER, came, inserts, kept, open, parse, run};
 
 const PROGRAM: &str = r#"{"name":"p","version":"1","instructions":[{"op":"remove","path":"a"}]}"#;
@@ -68,7 +70,10 @@ async fn a_compiled_module_under_another_key_or_name_is_not_believed() {
     let name = file.file_name().unwrap().to_string_lossy().replace(program_guest().sha256, &other);
     fs::copy(&file, file.with_file_name(name)).unwrap();
     let transform = open(folder.path()).program(parse(PROGRAM), &other).await.unwrap();
-    assert!(transform.begin(1).chunk(&inserts(["{}"])).await.is_err(), "the module that was named runs, not the guest's code");
+    assert!(
+        transform.begin(1, Origin::default()).chunk(&inserts(["{}"])).await.is_err(),
+        "the module that was named runs, not the guest's code"
+    );
 }
 
 #[tokio::test]

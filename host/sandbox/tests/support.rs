@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use tidegate_api::{Change, Chunk, ChunkBuilder, Operation, Outcome, Poison, Transform, Transformed};
+use tidegate_api::{Change, Chunk, ChunkBuilder, Operation, Origin, Outcome, Poison, Transform, Transformed};
 use tidegate_program::Program;
 use tidegate_sandbox::{Sandbox, Settings};
 
@@ -75,7 +75,9 @@ pub(crate) fn came(transformed: Transformed) -> Vec<Came> {
     };
     let text = |span| String::from_utf8(outcomes.get(span).unwrap().to_vec()).unwrap();
     let each = |outcome: &Outcome| match *outcome {
-        Outcome::Keep { document, partition_key } => Came::Keep { partition_key: partition_key.map(text), document: document.map(text) },
+        Outcome::Keep { document, partition_key, .. } => {
+            Came::Keep { partition_key: partition_key.map(text), document: document.map(text) }
+        }
         Outcome::Delete => Came::Delete,
         Outcome::Drop => Came::Drop,
     };
@@ -84,7 +86,7 @@ pub(crate) fn came(transformed: Transformed) -> Vec<Came> {
 
 /// The chunk as a transaction of its own.
 pub(crate) async fn run(transform: &dyn Transform, chunk: &Chunk) -> Transformed {
-    transform.begin(chunk.len() as u64).chunk(chunk).await.unwrap()
+    transform.begin(chunk.len() as u64, Origin::default()).chunk(chunk).await.unwrap()
 }
 
 pub(crate) async fn poison(transform: &dyn Transform, chunk: &Chunk) -> Poison {

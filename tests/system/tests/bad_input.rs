@@ -43,6 +43,8 @@ fn what_is_wrong_with_a_configuration_is_told_with_line_column_and_path() {
         ("a reference to nothing", "source: shop", "source: shpo", "TG0004", "shpo"),
         ("a wrong unit", "source: shop", "source: shop\n    max_transaction: {rows: 10, bytes: 5 parsecs}", "TG0003", "bytes"),
         ("a limit of 0", "source: shop", "source: shop\n    max_transaction: {rows: 0}", "TG0003", "rows"),
+        ("a collection twice", "source: shop", "source: shop\n    collections: [archive, archive]", "TG0003", "collections[1]"),
+        ("a table's own collection", "source: shop", "source: shop\n    collections: [public.orders]", "TG0003", "collections[0]"),
         ("a value of another kind", "tables: [public.orders]", "tables: 7", "TG0002", "tables"),
         ("a table name that is none", "[public.orders]", "[orders]", "TG0003", "tables"),
         ("a stage of a later release", "transform: []", "transform: [{filter: \"$.a\"}]", "TG0309", "filter"),

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde_json::json;
-use tidegate_api::{Chunk, ChunkBuilder, Error, Result, Transform, Transformed, canonical, code};
+use tidegate_api::{Chunk, ChunkBuilder, Error, Origin, Result, Transform, Transformed, canonical, code};
 use tidegate_program::Program;
 use tidegate_sandbox::Sandbox;
 
@@ -171,7 +171,7 @@ async fn each(transform: &dyn Transform, mut lines: Lines<'_>, out: &mut impl Wr
         let mut builder = ChunkBuilder::default();
         builder.push(&mutation.change(0));
         let chunk = builder.finish();
-        match transform.begin(1).chunk(&chunk).await? {
+        match transform.begin(1, Origin::default()).chunk(&chunk).await? {
             Transformed::Outcomes(outcomes) => outcome::write(out, &chunk, &outcomes).map_err(unwritten)?,
             Transformed::Poison(poison) => {
                 poisoned = true;
@@ -185,7 +185,7 @@ async fn each(transform: &dyn Transform, mut lines: Lines<'_>, out: &mut impl Wr
 /// All lines are one batch: poison takes the place of every outcome.
 async fn batch(transform: &dyn Transform, input: &mut Input, mutations: bool, out: &mut impl Write) -> Result<bool> {
     let count = input.count()?;
-    let mut run = transform.begin(count);
+    let mut run = transform.begin(count, Origin::default());
     let mut kept = tempfile::spooled_tempfile(MAX_OUTCOMES_IN_MEMORY);
     let mut lines = input.lines(mutations)?;
     let mut builder = ChunkBuilder::default();

@@ -70,6 +70,9 @@ fn pipeline(pipeline: &Pipeline, path: &[&str; 2], root: &Node) -> Result<(), Mi
             return wrong(mistake.code, &at, &mistake.reason);
         }
     }
+    if let Err((index, reason)) = collections(pipeline) {
+        return wrong(&code::CONFIG_VALUE, &["collections", &index.to_string()], reason);
+    }
     let retry = &pipeline.retry;
     if !(1..=100).contains(&retry.attempts) {
         return wrong(&code::CONFIG_VALUE, &["retry", "attempts"], "1 to 100 attempts are made");
@@ -88,6 +91,25 @@ fn pipeline(pipeline: &Pipeline, path: &[&str; 2], root: &Node) -> Result<(), Mi
     }
     if pipeline.max_transaction.bytes.0 == 0 {
         return wrong(&code::CONFIG_VALUE, &["max_transaction", "bytes"], "at least one byte must be allowed");
+    }
+    Ok(())
+}
+
+/// The first collection that cannot be declared, and why.
+fn collections(pipeline: &Pipeline) -> Result<(), (usize, &'static str)> {
+    for (index, name) in pipeline.collections.iter().enumerate() {
+        if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
+            return Err((index, "a collection's name has 1 to 255 bytes and no control characters"));
+        }
+        if index >= 16 {
+            return Err((index, "a pipeline declares at most 16 collections"));
+        }
+        if pipeline.collections.iter().take(index).any(|earlier| earlier == name) {
+            return Err((index, "the collection is there twice"));
+        }
+        if pipeline.tables.iter().any(|table| table.name.to_string() == *name) {
+            return Err((index, "it is the collection of one of the pipeline's own tables"));
+        }
     }
     Ok(())
 }

@@ -66,6 +66,11 @@ pub(crate) struct Pipeline {
     /// What every document goes through. Empty: documents pass unchanged.
     #[serde(default)]
     pub(crate) transform: Vec<Stage>,
+    /// The collections, beside the tables' own, that the transform may place rows in. A row is in one collection at most: where
+    /// it is kept in one, it is deleted from the others.
+    #[serde(default)]
+    #[schemars(length(max = 16), inner(length(min = 1, max = 255)))]
+    pub(crate) collections: Vec<String>,
     /// What a row that the transform drops does at the destination.
     #[serde(default)]
     pub(crate) on_drop: OnDrop,

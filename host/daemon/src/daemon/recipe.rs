@@ -117,6 +117,7 @@ fn settings_of(name: &str, pipeline: &Pipeline, data_dir: &Path) -> tidegate_pip
     tidegate_pipeline::Settings {
         name: name.to_owned(),
         tables: pipeline.tables.iter().map(|table| table.name.clone()).collect(),
+        collections: pipeline.collections.clone(),
         on_drop: match pipeline.on_drop {
             OnDrop::Delete => tidegate_api::OnDrop::Delete,
             OnDrop::Retain => tidegate_api::OnDrop::Retain,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tidegate_api::transform::Span;
+use tidegate_api::transform::{Origin, Span};
 use tidegate_api::{BoxFuture, Change, Chunk, Outcome, Outcomes, Poison, Result, Transform, TransformRun, Transformed};
 use tokio::sync::Barrier;
 
@@ -30,7 +30,7 @@ impl Transform for ByRule {
         "[\"rule\"]"
     }
 
-    fn begin(&self, _changes: u64) -> Box<dyn TransformRun> {
+    fn begin(&self, _changes: u64, _of: Origin) -> Box<dyn TransformRun> {
         Box::new(self.clone())
     }
 }
@@ -57,7 +57,7 @@ impl TransformRun for ByRule {
                     bytes.extend(text);
                     span
                 });
-                items.push(Outcome::Keep { document, partition_key: None });
+                items.push(Outcome::Keep { document, partition_key: None, collection: None });
             }
             Ok(Transformed::Outcomes(Outcomes { bytes: Bytes::from(bytes), items }))
         })
@@ -76,7 +76,7 @@ impl Transform for Meeting {
         "[\"meeting\"]"
     }
 
-    fn begin(&self, _changes: u64) -> Box<dyn TransformRun> {
+    fn begin(&self, _changes: u64, _of: Origin) -> Box<dyn TransformRun> {
         Box::new(Self(self.0.clone(), self.1.clone()))
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tidegate_api::{Chunk, Transform, Transformed};
+use tidegate_api::{Chunk, Origin, Transform, Transformed};
 use tidegate_program::{Executor, Input as Record, InputKind, Program, Spent, Verdict};
 use tidegate_sandbox::{Sandbox, Settings};
 use tokio::runtime::Runtime;
@@ -45,7 +45,7 @@ impl Contenders {
 
     /// A chunk as a transaction of its own.
     pub(crate) fn run(&self, transform: &dyn Transform, chunk: &Chunk) -> Transformed {
-        self.runtime.block_on(transform.begin(chunk.len() as u64).chunk(chunk)).unwrap()
+        self.runtime.block_on(transform.begin(chunk.len() as u64, Origin::default()).chunk(chunk)).unwrap()
     }
 
     pub(crate) fn sandbox(&self, input: &Input) -> Transformed {

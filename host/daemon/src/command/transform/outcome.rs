@@ -8,12 +8,16 @@ use tidegate_api::{Chunk, Outcome, Outcomes, Poison};
 pub(crate) fn write(out: &mut impl Write, chunk: &Chunk, outcomes: &Outcomes) -> io::Result<()> {
     for (change, outcome) in chunk.changes().zip(&outcomes.items) {
         match outcome {
-            Outcome::Keep { document, partition_key } => {
+            Outcome::Keep { document, partition_key, collection } => {
                 let routed = partition_key.and_then(|span| outcomes.get(span)).and_then(|bytes| std::str::from_utf8(bytes).ok());
                 out.write_all(br#"{"outcome":"keep","partition_key":"#)?;
                 serde_json::to_writer(&mut *out, &routed.or(change.partition_key))?;
                 out.write_all(br#","document":"#)?;
                 out.write_all(document.and_then(|span| outcomes.get(span)).unwrap_or(b"null"))?;
+                if let Some(collection) = collection.and_then(|span| outcomes.get(span)).and_then(|bytes| std::str::from_utf8(bytes).ok()) {
+                    out.write_all(br#","collection":"#)?;
+                    serde_json::to_writer(&mut *out, collection)?;
+                }
                 out.write_all(b"}\n")?;
             }
             Outcome::Delete => out.write_all(b"{\"outcome\":\"delete\"}\n")?,
